@@ -1,0 +1,10 @@
+"""Mixture models over several views: one EM engine, with scikit-learn's manners."""
+
+from importlib.metadata import version
+
+from coem.estimators import MixtureClassifier, MixtureClusterer
+from coem.views import Views
+
+__version__ = version("coem")
+
+__all__ = ["MixtureClassifier", "MixtureClusterer", "Views", "__version__"]

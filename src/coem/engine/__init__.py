@@ -1,0 +1,5 @@
+"""Engines: where blocks live, and who works on them."""
+
+from coem.engine.local import LocalEngine
+
+__all__ = ["LocalEngine"]

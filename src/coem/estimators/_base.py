@@ -1,0 +1,361 @@
+"""What the mixture estimators share: validation, restarts, prediction."""
+
+import warnings
+from dataclasses import fields, is_dataclass, replace
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from coem.coupling import COUPLINGS, average
+from coem.em import em
+from coem.engine import LocalEngine
+from coem.estimators._records import Records, progress, round_record
+from coem.families import as_family
+from coem.initialise import INITS, pool_views, start
+from coem.latent.block import Partition, any_empty
+from coem.latent.mixture import WEIGHTS, Mixture, MixtureTheta
+from coem.posterior import RULES, posterior
+from coem.schedules import as_schedule
+from coem.views import as_views
+
+ASSIGNS = ("joint", "average")
+
+DEAD = 1e-2  # a component that expects fewer rows than this is reported
+
+
+class BaseMixture(BaseEstimator):
+    """Mixture over views: everything but what a label means."""
+
+    # -- parameters --------------------------------------------------------------------------
+
+    def get_params(self, deep=True):
+        """Return the parameters; with `deep`, those of the families as ``family__alpha`` too."""
+        params = super().get_params(deep=deep)
+        if deep:
+            for prefix, family in _family_parts(self.family):
+                params |= {f"{prefix}__{f.name}": getattr(family, f.name) for f in fields(family)}
+        return params
+
+    def set_params(self, **params):
+        """Set parameters; ``family__alpha=0.1`` replaces the family by one with that value."""
+        nested = {key: params.pop(key) for key in list(params) if key.startswith("family__")}
+        super().set_params(**params)
+        for key, value in nested.items():
+            self.family = _with_field(self.family, key.split("__")[1:], value)
+        return self
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn what the families take."""
+        tags = super().__sklearn_tags__()
+        families = [family for _, family in _family_parts(self.family)]
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = any(family.nonnegative for family in families)
+        tags.input_tags.allow_nan = any(family.allows_nan for family in families)
+        return tags
+
+    def _check_params(self):
+        for name, choices in (
+            ("coupling", COUPLINGS),
+            ("posterior", RULES),
+            ("weights", WEIGHTS),
+            ("assign", ASSIGNS),
+        ):
+            _check_choice(name, getattr(self, name), choices)
+        for name, least in (("n_init", 1), ("max_iter", 1), ("patience", 1)):
+            if hasattr(self, name):
+                value = getattr(self, name)
+                _check_number(name, value, Integral, least, optional=name == "patience")
+        _check_number("tol", self.tol, Real, 0)
+        if self.dtype is not None and np.dtype(self.dtype) not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be None, float32 or float64, got {self.dtype!r}")
+
+    def _family_of(self, names):
+        """Return one family a view, before it has seen any data."""
+        if not isinstance(self.family, dict):
+            return {name: as_family(self.family) for name in names}
+        missing = [name for name in names if name not in self.family]
+        unknown = [name for name in self.family if name not in names]
+        if missing or unknown:
+            raise ValueError(
+                f"family must name every view once: the views are {list(names)}, "
+                f"the families are for {list(self.family)}"
+            )
+        return {name: as_family(self.family[name]) for name in names}
+
+    # -- data --------------------------------------------------------------------------------
+
+    def _read(self, X, *, reset):
+        """Return checked views, and see that their names and widths are those of `fit`."""
+        views = as_views(X)
+        if not reset:
+            _check_same_views(views, self.view_names_, self.view_widths_, type(self).__name__)
+        validate_data(self, X if hasattr(X, "columns") else views, reset=reset, skip_check_array=True)
+        if reset:
+            self.view_names_ = tuple(views.names)
+            self.view_widths_ = tuple(views[name].shape[1] for name in views.names)
+        return views
+
+    def _encode(self, views, *, reset):
+        """Return encoded matrices and which of their rows are empty."""
+        families = self._family_of(views.names) if reset else self.families_
+        checked = {name: families[name].check(views[name], name) for name in views.names}
+        empty = any_empty([families[name].empty(X) for name, X in checked.items()])
+        if reset:
+            families = {n: families[n].bind(X, self.dtype) for n, X in checked.items()}
+            self.families_ = families
+        return tuple(families[name].encode(X) for name, X in checked.items()), empty
+
+    def _model(self, *, rule=None):
+        """Return the mixture over the fitted families."""
+        families = tuple(self.families_[name] for name in self.view_names_)
+        single = all(family.single_precision for family in families)
+        return Mixture(
+            families,
+            self._n_components(),
+            coupling=self.coupling,
+            rule=rule or self.posterior,
+            weights=self.weights,
+            weight_prior=self._weight_prior(),
+            dtype=self.dtype or (np.float32 if single else np.float64),
+        )
+
+    def _engine(self):
+        return LocalEngine(self.n_jobs) if self.engine is None else self.engine
+
+    # -- fit ---------------------------------------------------------------------------------
+
+    def _fit(self, matrices, empty, weight, allowed=None, prime=None):
+        """Run every restart and keep the best; `prime` gives a start of its own."""
+        eta, beta = as_schedule(self.eta, "eta"), as_schedule(self.beta, "beta")
+        model = self._model()
+        given = prime or self._given_start(model, matrices[0].shape[0])
+        seeds = self._seeds(1 if given else self.n_init)
+
+        def run(index, engine):
+            data = Partition(matrices, empty, weight, allowed)
+            rng = np.random.default_rng(seeds[index])
+            theta = given(model, data) if given else start(model, data, self.init, rng, pools)
+            return em(
+                model,
+                engine,
+                data,
+                theta,
+                eta=eta,
+                beta=beta,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                patience=self.patience,
+                monitor=progress(self.verbose, f"[{type(self).__name__}] run {index + 1}"),
+            )
+
+        with self._engine() as engine:
+            pools = [] if given else pool_views(model, Partition(matrices, empty, weight))
+            if len(seeds) > 1 and engine.n_workers > 1:
+                # One thread a restart: the bits are those of one restart after another.
+                serial = LocalEngine(1)
+                results = engine.map(lambda index: run(index, serial), range(len(seeds)))
+            else:
+                results = [run(index, engine) for index in range(len(seeds))]
+            self._keep(model, results, seeds)
+            data = Partition(matrices, empty, weight)
+            self._warn(results[self.best_run_], model, data, engine)
+        return self
+
+    def _given_start(self, model, n_rows):
+        """Return a function from data to a start for `init` given as an array or a model."""
+        if isinstance(self.init, str):
+            _check_choice("init", self.init, INITS)
+            return None
+        if isinstance(self.init, BaseMixture):
+            check_is_fitted(self.init)
+            theta = self._warm(self.init)
+            return lambda model, data: theta
+        resp = np.asarray(self.init, dtype=np.float64)
+        if resp.shape != (n_rows, model.n_components):
+            raise ValueError(
+                f"init must have shape ({n_rows}, {model.n_components}), rows by components, "
+                f"got {resp.shape}"
+            )
+        if not np.isfinite(resp).all() or resp.min() < 0:
+            raise ValueError("init must hold responsibilities, finite and 0 or more")
+        return lambda model, data: model.from_resp(data, resp)
+
+    def _warm(self, other):
+        same = other.view_names_ == self.view_names_ and other.view_widths_ == self.view_widths_
+        if not same or len(other.weights_) != self._n_components():
+            raise ValueError(
+                "init: the fitted model has other views, features or components "
+                f"({list(other.view_names_)}, {list(other.view_widths_)}, {len(other.weights_)})"
+            )
+        return other._theta()
+
+    def _seeds(self, n):
+        return check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n)
+
+    def _keep(self, model, results, seeds):
+        """Set the fitted attributes from the best of the runs."""
+        self.runs_ = Records(
+            Bunch(
+                run=index,
+                seed=int(seed),
+                objective=result.objective,
+                n_iter=len(result.history),
+                converged=result.converged,
+                seconds=sum(record.seconds for record in result.history),
+            )
+            for index, (seed, result) in enumerate(zip(seeds, results, strict=True))
+        )
+        self.best_run_ = int(np.argmax([result.objective for result in results]))
+        best = results[self.best_run_]
+        self._set_theta(model, best.theta)
+        self.history_ = Records(round_record(r, self.view_names_) for r in best.history)
+        self.objective_ = best.objective
+        self.n_iter_ = len(best.history)
+        self.converged_ = best.converged
+        self.beta_ = best.history[-1].beta
+        self._stats = None  # of the rows seen by partial_fit
+
+    def _set_theta(self, model, theta):
+        """Set the fitted parameters."""
+        self.theta_ = dict(zip(self.view_names_, theta.params, strict=True))
+        if self.weights == "per_view" and model.separate:
+            self.view_weights_ = np.exp(theta.log_weights)
+            self.weights_ = self.view_weights_.mean(axis=0)  # 2005, Eq. 16
+        else:
+            self.weights_ = theta.weights
+            self.view_weights_ = np.tile(self.weights_, (len(self.view_names_), 1))
+
+    def _warn(self, result, model, data, engine):
+        if self.tol > 0 and not result.converged:
+            warnings.warn(
+                f"no convergence after {self.n_iter_} rounds; raise max_iter or tol, or pass "
+                "tol=0 to run a fixed number of rounds",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if result.fell > (1e-5 if model.dtype == np.float32 else 1e-9):
+            warnings.warn(
+                f"the objective fell by {result.fell:.2g}, relative, where it cannot: a family's "
+                "M step or log_prior is wrong (run coem.families.check_family on it), or a "
+                "variance has collapsed (raise reg)",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        proba = self._proba(data, engine)
+        self.labels_ = self._labels(proba)
+        mass = np.concatenate([block.row_weight() for block in data.blocks]) @ proba
+        dead = np.flatnonzero(mass < DEAD)
+        if len(dead):
+            warnings.warn(
+                f"components {dead.tolist()} of {len(mass)} died: no row belongs to them; use "
+                "fewer components or more restarts (n_init)",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    # -- predict -----------------------------------------------------------------------------
+
+    def _theta(self):
+        """Return the fitted parameters in the form of the engine."""
+        params = tuple(self.theta_[name] for name in self.view_names_)
+        tiny = np.finfo(np.float64).tiny
+        return MixtureTheta(params, np.log(np.maximum(self.view_weights_, tiny)), (1,) * len(params))
+
+    def _data(self, X):
+        check_is_fitted(self)
+        views = self._read(X, reset=False)
+        matrices, empty = self._encode(views, reset=False)
+        return Partition(matrices, empty)
+
+    def _log_weights(self):
+        return np.log(np.maximum(self.weights_, np.finfo(np.float64).tiny))
+
+    def _joint(self, block, theta, model, beta):
+        """Return the posterior of all views together, 2005, Eq. 19."""
+        views = range(len(model.families))
+        log_prob = sum(model.log_prob(block, theta, v) for v in views)
+        return posterior(log_prob, self._log_weights(), beta=beta)
+
+    def _view_posteriors(self, block, theta, model):
+        """Return (n_views, n, k) posteriors of every view by itself."""
+        parts = [
+            posterior(model.log_prob(block, theta, v), theta.log_weights[v], beta=self.beta_).resp
+            for v in range(len(model.families))
+        ]
+        return np.stack(parts)
+
+    def _proba(self, data, engine):
+        """Return the posterior that assigns rows, of shape (n, k)."""
+        theta, model = self._theta(), self._model(rule="soft")
+
+        def work(block):
+            if self.assign == "joint":
+                proba = self._joint(block, theta, model, self.beta_).resp
+            else:
+                proba = average(self._view_posteriors(block, theta, model), block.empty)
+            if block.empty is not None:
+                proba[block.empty.all(axis=1)] = self.weights_ / self.weights_.sum()
+            return proba
+
+        return np.concatenate(engine.map(work, data.blocks))
+
+    def _map(self, X, work):
+        """Return the results of `work` on every block of `X`, one after the other."""
+        data = self._data(X)
+        theta, model = self._theta(), self._model(rule="soft")
+        with self._engine() as engine:
+            return np.concatenate(engine.map(lambda b: work(b, theta, model), data.blocks))
+
+
+def _family_parts(family):
+    """Return (prefix, family) for everything in a `family` parameter that is a dataclass."""
+    parts = family.items() if isinstance(family, dict) else [(None, family)]
+    found = []
+    for name, value in parts:
+        try:
+            value = as_family(value)
+        except ValueError:
+            continue
+        if is_dataclass(value):
+            found.append(("family" if name is None else f"family__{name}", value))
+    return found
+
+
+def _with_field(family, path, value):
+    """Return `family` with one hyper-parameter replaced."""
+    if len(path) == 2 and isinstance(family, dict) and path[0] in family:
+        return family | {path[0]: _with_field(family[path[0]], path[1:], value)}
+    whole = as_family(family) if not isinstance(family, dict) else None
+    if len(path) != 1 or whole is None or path[0] not in {f.name for f in fields(whole)}:
+        raise ValueError(f"invalid parameter 'family__{'__'.join(path)}' for family {family!r}")
+    return replace(whole, **{path[0]: value})
+
+
+def _check_choice(name, value, choices):
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def _check_number(name, value, kind, least, *, optional=False):
+    if optional and value is None:
+        return
+    if not isinstance(value, kind) or isinstance(value, bool) or not value >= least:
+        word = "an integer" if kind is Integral else "a number"
+        raise ValueError(f"{name} must be {word} of {least} or more, got {value!r}")
+
+
+def _check_same_views(views, names, widths, who):
+    if tuple(views.names) != tuple(names):
+        raise ValueError(f"X has the views {list(views.names)}, but {who} was fitted on {list(names)}")
+    for name, width in zip(names, widths, strict=True):
+        got = views[name].shape[1]
+        if got != width:
+            where = f" in view {name!r}" if len(names) > 1 else ""
+            raise ValueError(
+                f"X has {got} features{where}, but {who} is expecting {width} features as input"
+            )
+

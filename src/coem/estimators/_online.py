@@ -1,0 +1,64 @@
+"""Learning from one batch after another."""
+
+from coem.latent.block import Partition
+from coem.views import as_views
+
+
+class OnlineMixin:
+    """`partial_fit`: statistics add, so batches do."""
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Go on with the rows of another batch.
+
+        The first call is `fit`. Every later one does one E step on the new rows with the
+        parameters at hand, adds their statistics to those of the rows seen before, and does one M
+        step. `labels_` are those of the last batch.
+
+        Parameters
+        ----------
+        X : matrix, list, dict or Views
+            The rows of the batch.
+        y : array of shape (n_rows,), optional
+            Labels, for a classifier.
+        sample_weight : array of shape (n_rows,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        if not hasattr(self, "weights_"):
+            self.fit(X, y, sample_weight=sample_weight)
+            self._stats = self._batch_stats(*self._batch(X, y, sample_weight))
+            return self
+        data, model, theta = self._batch(X, y, sample_weight)
+        if getattr(self, "_stats", None) is None:
+            raise ValueError(
+                "partial_fit after fit: the statistics of the rows of fit are gone; begin with "
+                "partial_fit, or pass the fitted model as init"
+            )
+        self._stats = [
+            old + new
+            for old, new in zip(self._stats, self._batch_stats(data, model, theta), strict=True)
+        ]
+        for turn, expected in enumerate(self._stats):
+            theta = model.m_step(expected, theta, turn)
+        self._set_theta(model, theta)
+        with self._engine() as engine:
+            self.labels_ = self._labels(self._proba(Partition(data.views, data.empty), engine))
+        return self
+
+    def _batch(self, X, y, sample_weight):
+        """Return the data of a batch, the model and the parameters at hand."""
+        rows = self._data(X)
+        knowledge = self._knowledge(as_views(X), y, sample_weight)
+        return Partition(rows.views, rows.empty, *knowledge), self._model(), self._theta()
+
+    def _batch_stats(self, data, model, theta):
+        """Return the statistics of a batch for every turn of the model."""
+        eta = self.history_[-1].eta
+        with self._engine() as engine:
+            model.e_step(engine, data, theta, self.beta_, eta)
+            return [model.gather(engine, data, turn, eta) for turn in range(model.n_turns)]
+

@@ -1,0 +1,52 @@
+"""Records of what happened: one a round, one a restart."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.utils import Bunch
+
+from coem.em import Round
+
+
+class Records(list):
+    """A list of records, each with its fields as attributes and as keys."""
+
+    def to_frame(self):
+        """Return the records as a pandas DataFrame, one column a field."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        return pd.DataFrame([_flat(record) for record in self])
+
+
+def round_record(record: Round, names: tuple[str, ...]) -> Bunch:
+    """Return a round with the log likelihoods under the names of the views."""
+    fields = dict(vars(record))
+    values = fields.pop("log_likelihood")
+    # Under joint coupling there is one likelihood, that of all views together.
+    names = names if len(values) == len(names) else ("joint",)
+    return Bunch(**fields, log_likelihood=dict(zip(names, values, strict=True)))
+
+
+def progress(verbose: int, label: str) -> Callable[[Round], None]:
+    """Return a monitor that writes a line to stderr every so many rounds, or none at all."""
+    if not verbose:
+        return lambda record: None
+    every = max(1, 10 // int(verbose)) if verbose < 10 else 1
+
+    def write(record: Round) -> None:
+        if record.round % every == 0 or record.round == 1:
+            sys.stderr.write(
+                f"{label} round {record.round}: objective {record.objective:.6g}, "
+                f"agreement {record.agreement_rate:.3f}, {record.seconds * 1e3:.0f} ms\n"
+            )
+
+    return write
+
+
+def _flat(record: Any) -> dict[str, Any]:
+    fields = dict(record)
+    nested = fields.pop("log_likelihood", None) or {}
+    return fields | {f"log_likelihood_{name}": value for name, value in nested.items()}

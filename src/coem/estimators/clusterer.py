@@ -1,0 +1,207 @@
+"""Clustering by a mixture over one or several views."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import _check_sample_weight
+
+from coem.estimators._base import BaseMixture, _check_number
+from coem.estimators._methods import MixtureMethods
+from coem.estimators._online import OnlineMixin
+
+
+class MixtureClusterer(ClusterMixin, OnlineMixin, MixtureMethods, BaseMixture):
+    r"""Cluster rows by EM, co-EM or classification EM over one or several views.
+
+    Parameters
+    ----------
+    n_components : int, default=8
+        Number of components (clusters).
+    family : str, Family or dict, default="multinomial"
+        Density of a component in a view: a name ("multinomial", "bernoulli", "categorical",
+        "gaussian", "von_mises_fisher"), an object of `coem.families`, or a dict from view to
+        either.
+    coupling : {"co-em", "joint"}, default="co-em"
+        "co-em": every view has a posterior of its own and learns from those of the others
+        (Bickel & Scheffer 2005, Table 1). "joint": one posterior from the product of the views.
+        The two are the same for one view.
+    eta : float or Schedule, default=1.0
+        Consensus weight of co-EM (Eq. 13), between 0 (views apart) and 1.
+    beta : float or Schedule, default=1.0
+        Inverse temperature: posteriors are proportional to (weight times likelihood) to the power
+        of beta. A schedule that rises to 1 is deterministic annealing.
+    posterior : {"soft", "hard"}, default="soft"
+        "hard" is classification EM; with ``Gaussian("unit")`` and uniform weights it is k-means.
+    weights : {"global", "per_view", "uniform"}, default="global"
+        Mixture weights: one set for all views (Eq. 17), one a view, or all equal.
+    assign : {"joint", "average"}, default="joint"
+        Assign rows by the posterior of all views together (Eq. 18-19), or by the average of the
+        posteriors of the views (Bickel & Scheffer 2004, Eq. 7).
+    init : {"random", "rows", "k-means++"}, array or fitted model, default="random"
+        "random" draws parameters; "rows" gives rows to the nearest of `n_components` random rows;
+        "k-means++" chooses those far apart. An array of shape (n_rows, n_components) holds
+        responsibilities that stand for every view's posterior until the view has parameters.
+        A fitted model goes on from where it is.
+    n_init : int, default=1
+        Number of restarts; the one with the largest objective is kept.
+    max_iter : int, default=200
+        Largest number of rounds over all views.
+    tol : float, default=1e-6
+        Stop when the objective changes by less, relative, over a round. 0 runs all rounds.
+    patience : int, optional
+        Stop instead when no view's log likelihood has reached a new maximum for so many rounds,
+        and return the best parameters (2004, Sec. 4.2).
+    dtype : dtype, optional
+        None computes count families with float32 parameters and float64 sums, and Gaussians in
+        float64; ``np.float64`` computes everything in double.
+    n_jobs : int, optional
+        Number of threads. Results are the same, bit by bit, for any number.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts.
+    engine : object, optional
+        Where the blocks of rows live; by default threads of this process.
+    verbose : int, default=0
+        Write progress to stderr.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_rows,)
+        Component of every row.
+    weights_ : ndarray of shape (n_components,)
+        Mixture weights; with ``weights="per_view"`` their mean over the views (Eq. 16).
+    view_weights_ : ndarray of shape (n_views, n_components)
+        The weights that each view's posterior uses.
+    theta_ : dict
+        View -> parameters of its family, first axis the component.
+    families_ : dict
+        View -> its family, bound to the data.
+    objective_ : float
+        Penalised, tempered log likelihood; for co-EM the penalised criterion Q^MV (Eq. 12).
+    history_ : list of records
+        One a round: `objective`, `log_likelihood` (dict), `dissent` (Eq. 10), `agreement_rate`,
+        `eta`, `beta`, `seconds`. ``history_.to_frame()`` gives a DataFrame.
+    runs_ : list of records
+        One a restart: `seed`, `objective`, `n_iter`, `converged`, `seconds`.
+    n_iter_ : int
+        Rounds of the best run.
+    converged_ : bool
+        Whether the best run stopped by itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coem import MixtureClusterer
+    >>> X = np.array([[5, 1, 0, 0], [4, 2, 0, 0], [0, 0, 3, 3], [0, 0, 6, 1]])
+    >>> model = MixtureClusterer(2, n_init=5, random_state=0).fit(X)
+    >>> bool(model.labels_[0] == model.labels_[1] != model.labels_[2])
+    True
+    """
+
+    def __init__(
+        self,
+        n_components=8,
+        *,
+        family="multinomial",
+        coupling="co-em",
+        eta=1.0,
+        beta=1.0,
+        posterior="soft",
+        weights="global",
+        assign="joint",
+        init="random",
+        n_init=1,
+        max_iter=200,
+        tol=1e-6,
+        patience=None,
+        dtype=None,
+        n_jobs=None,
+        random_state=None,
+        engine=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.family = family
+        self.coupling = coupling
+        self.eta = eta
+        self.beta = beta
+        self.posterior = posterior
+        self.weights = weights
+        self.assign = assign
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.engine = engine
+        self.verbose = verbose
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : matrix, list, dict or Views
+            Rows seen through one or several views.
+        y : ignored
+            Here for scikit-learn's sake.
+        sample_weight : array of shape (n_rows,), optional
+            A weight of 2 counts as the row given twice.
+
+        Returns
+        -------
+        self : MixtureClusterer
+            The fitted estimator.
+        """
+        self._check_params()
+        _check_number("n_components", self.n_components, Integral, 1)
+        views = self._read(X, reset=True)
+        weight = check_weight(sample_weight, views)
+        n_rows = len(views) if weight is None else np.count_nonzero(weight)
+        if self.n_components > n_rows:
+            raise ValueError(
+                f"n_samples={n_rows} rows cannot fill n_components={self.n_components} components"
+            )
+        matrices, empty = self._encode(views, reset=True)
+        return self._fit(matrices, empty, weight)
+
+    def predict(self, X):
+        """Return the component of every row, of shape (n_rows,)."""
+        return self._labels(self.predict_proba(X))
+
+    def predict_proba(self, X):
+        """Return P(component | row) as `assign` says, of shape (n_rows, n_components)."""
+        data = self._data(X)
+        with self._engine() as engine:
+            return self._proba(data, engine)
+
+    def score(self, X, y=None):
+        """Return the mean log likelihood of the rows, all views together; larger is better."""
+        return float(self.score_samples(X).mean())
+
+    def _n_components(self):
+        return self.n_components
+
+    def _weight_prior(self):
+        return 0.0
+
+    def _labels(self, proba):
+        return proba.argmax(axis=1)
+
+    def _knowledge(self, X, y, sample_weight):
+        return check_weight(sample_weight, X), None
+
+
+def check_weight(sample_weight, views):
+    """Return checked row weights as float64, or None."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(
+        sample_weight, views, dtype=np.float64, copy=True, ensure_non_negative=True
+    )
+    if not weight.sum() > 0:
+        raise ValueError("sample_weight is 0 for every row")
+    return weight

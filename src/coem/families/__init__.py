@@ -1,0 +1,44 @@
+"""Component families: densities with additive statistics and an M step."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from coem.families.base import Family
+from coem.families.bernoulli import Bernoulli
+from coem.families.categorical import Categorical
+from coem.families.gaussian import Gaussian
+from coem.families.laws import check_family
+from coem.families.multinomial import Multinomial
+from coem.families.von_mises_fisher import VonMisesFisher
+
+FAMILIES: Mapping[str, type[Family]] = {
+    "multinomial": Multinomial,
+    "bernoulli": Bernoulli,
+    "categorical": Categorical,
+    "gaussian": Gaussian,
+    "von_mises_fisher": VonMisesFisher,
+}
+
+__all__ = [
+    "FAMILIES",
+    "Bernoulli",
+    "Categorical",
+    "Family",
+    "Gaussian",
+    "Multinomial",
+    "VonMisesFisher",
+    "as_family",
+    "check_family",
+]
+
+
+def as_family(value: Any) -> Family:
+    """Return the family that a name or an object stands for."""
+    if isinstance(value, Family):
+        return value
+    if isinstance(value, str) and value in FAMILIES:
+        return FAMILIES[value]()
+    raise ValueError(
+        f"unknown family {value!r}; use one of {', '.join(map(repr, FAMILIES))} "
+        "or an object of coem.families"
+    )

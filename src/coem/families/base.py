@@ -1,0 +1,151 @@
+"""What a component family is: a density, additive statistics and an M step."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from coem.stats import Stats
+from coem.typing import Array, Matrix, Rng, Theta
+
+
+class Family(ABC):
+    """Base of the component families.
+
+    A family is a frozen dataclass of hyper-parameters; its methods are pure, parameters (`theta`)
+    are passed in and returned. Every array of `theta` has the component on its first axis.
+
+    To write one, implement `log_prob`, `stats`, `estimate`, `start` and `sample`, add `log_prior`
+    if there is a prior, and run `coem.families.check_family` on it. The other methods have
+    defaults that suit dense real rows.
+    """
+
+    wide: ClassVar[bool] = False
+    """True if the statistics are a table as wide as the rows. The M step then gathers all rows in
+    one call, whose kernel shares the components out among threads, instead of adding up one table
+    a block."""
+
+    nonnegative: ClassVar[bool] = False
+    """True if the family takes no negative values."""
+
+    allows_nan: ClassVar[bool] = False
+    """True if NaN marks what is missing."""
+
+    single_precision: ClassVar[bool] = False
+    """True if float32 parameters serve the family well, float64 being the exception."""
+
+    # -- what every family says ------------------------------------------------------------
+
+    @abstractmethod
+    def log_prob(self, X: Matrix, theta: Theta) -> Array:
+        """Return log p(x | component), of shape (n_rows, n_components)."""
+
+    @abstractmethod
+    def stats(self, X: Matrix, resp: Array) -> Stats:
+        """Return the statistics of the rows under `resp` (n_rows, n_components), weights inside."""
+
+    @abstractmethod
+    def estimate(self, stats: Any) -> Theta:
+        """Return the parameters that maximise the expected log likelihood plus `log_prior`.
+
+        A component without rows gets the prior's mode, or what the pooled rows give.
+        """
+
+    @abstractmethod
+    def start(self, pooled: Any, n_components: int, rng: Rng) -> Theta:
+        """Return random parameters near `pooled`, the statistics of all rows as one component."""
+
+    @abstractmethod
+    def sample(self, theta: Theta, labels: Array, rng: Rng) -> Matrix:
+        """Return one row drawn from the component that each entry of `labels` names."""
+
+    # -- what may be left as it is ---------------------------------------------------------
+
+    def log_prior(self, theta: Theta) -> float:
+        """Return the log prior density of `theta`, up to a constant."""
+        return 0.0
+
+    def n_parameters(self, theta: Theta) -> int:
+        """Return the number of free parameters, for information criteria."""
+        return sum(np.asarray(part).size for part in (theta if _is_tuple(theta) else (theta,)))
+
+    def feature_probs(self, theta: Theta) -> Array | None:
+        """Return p(feature | component), of shape (n_components, n_features), if that means much."""
+        return None
+
+    def terms(self, X: Matrix, theta: Theta) -> tuple[Array, Array, Array] | None:
+        """Return what every feature of one row adds to log p(x | component), for `explain`.
+
+        Returns the features (m,), their terms (m, n_components) and the rest (n_components,), or
+        None if the density does not come apart: the row is then explained as a whole.
+        """
+        return None
+
+    def check(self, X: Matrix, view: str) -> Matrix:
+        """Return `X` if its values are fit for the family, else raise an error that says why."""
+        return check_values(X, view, nonnegative=self.nonnegative)
+
+    def empty(self, X: Matrix) -> Array:
+        """Return which rows say nothing, of shape (n_rows,)."""
+        return np.zeros(X.shape[0], dtype=bool)
+
+    def bind(self, X: Matrix, dtype: Any) -> Self:
+        """Return the family with what it must learn from the whole of `X` before any step.
+
+        `dtype` is the precision asked for, None for the family's own choice.
+        """
+        return self
+
+    def encode(self, X: Matrix) -> Matrix:
+        """Return `X` in the form that `log_prob` and `stats` compute with."""
+        return X
+
+
+def check_values(X: Matrix, view: str, *, nonnegative: bool) -> Matrix:
+    """Raise an error that names the view and the row if a value is not finite or negative."""
+    values = X.data if sp.issparse(X) else X
+    if not np.isfinite(values).all():
+        row, value = _first_bad(X, lambda x: ~np.isfinite(x))
+        raise ValueError(
+            f"view {view!r}, row {row}: the value {value} is not finite (NaN or infinity); "
+            "drop the row or fill it in"
+        )
+    if nonnegative and values.size and values.min() < 0:
+        row, value = _first_bad(X, lambda x: x < 0)
+        raise ValueError(
+            f"Negative values in data: view {view!r}, row {row} has {value}; counts must be 0 or "
+            "more (for real values use family='gaussian')"
+        )
+    return X
+
+
+def _first_bad(X: Matrix, bad: Any) -> tuple[int, Any]:
+    if sp.issparse(X):
+        place = int(np.flatnonzero(bad(X.data))[0])
+        return int(np.searchsorted(X.indptr, place, side="right")) - 1, X.data[place]
+    row, column = np.argwhere(bad(np.asarray(X)))[0]
+    return int(row), X[row, column]
+
+
+def _is_tuple(theta: Theta) -> bool:
+    return isinstance(theta, tuple)
+
+
+def check_missing_rows(X: Matrix, view: str) -> Matrix:
+    """Return `X` if it is real and finite but for rows that are NaN as a whole, else raise."""
+    if X.dtype.kind not in "buif":
+        raise ValueError(f"view {view!r}: the values must be real numbers, not {X.dtype}")
+    if sp.issparse(X) or np.isfinite(X).all():
+        return check_values(X, view, nonnegative=False)
+    if np.isinf(X).any():
+        row, value = _first_bad(X, np.isinf)
+        raise ValueError(f"view {view!r}, row {row}: the value {value} is not finite; fill it in")
+    missing = np.isnan(X)
+    partly = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
+    if partly.size:
+        raise ValueError(
+            f"view {view!r}, row {partly[0]}: some of its values are NaN but not all; fill it in "
+            "or make the whole row NaN"
+        )
+    return X

@@ -1,0 +1,52 @@
+"""What the families over sparse non-negative rows have in common."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from coem.families.base import Family
+from coem.typing import Array, Matrix
+
+
+@dataclass(frozen=True)
+class CountFamily(Family):
+    """Base of the families whose rows are sparse and not negative.
+
+    Dense rows become CSR once, so that dense and sparse input run the same code. Parameters are
+    tables of float32 by default, sums over rows always float64.
+    """
+
+    alpha: float = 1.0
+    dtype: Any = None
+
+    wide: ClassVar[bool] = True
+    nonnegative: ClassVar[bool] = True
+    single_precision: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse a pseudo-count that is no number or negative."""
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise ValueError(f"alpha must be 0 or more, got {self.alpha!r}")
+
+    @property
+    def precision(self) -> Any:
+        """The dtype of the parameters."""
+        return np.float32 if self.dtype is None else self.dtype
+
+    def empty(self, X: Matrix) -> Array:
+        """Return which rows have no counts."""
+        if sp.issparse(X):
+            if X.data.size and not X.data.all():  # stored zeros are not counts
+                return np.asarray((X != 0).sum(axis=1)).ravel() == 0
+            return np.diff(X.indptr) == 0
+        return ~np.any(X, axis=1)
+
+    def bind(self, X: Matrix, dtype: Any) -> Self:
+        """Return the family at the precision asked for."""
+        return replace(self, dtype=dtype)
+
+    def encode(self, X: Matrix) -> Matrix:
+        """Return the rows as CSR; a CSR matrix comes back as it is."""
+        return X if sp.issparse(X) and X.format == "csr" else sp.csr_matrix(X)

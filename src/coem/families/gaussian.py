@@ -1,0 +1,220 @@
+"""Gaussian components, with scikit-learn's covariance types and the unit one of k-means."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from coem.families.base import Family, check_missing_rows
+from coem.stats import Stats
+from coem.typing import Array, Matrix, Rng
+
+Covariance = Literal["full", "tied", "diag", "spherical", "unit"]
+
+# Sums with less weight than this are about to underflow, and their quotients mean nothing.
+_NO_MASS = 1e-200
+_cholesky = partial(lapack.dpotrf, lower=True, clean=True)  # a failure is a number, no exception
+_solve = partial(solve_triangular, lower=True, check_finite=False)
+
+
+class GaussianTheta(NamedTuple):
+    """Means (k, d) and covariances: (k, d, d) if full or tied, (k, d) if diag, else (k,)."""
+
+    means: Array
+    covariances: Array
+
+
+@dataclass(frozen=True)
+class GaussianStats(Stats):
+    """Weighted sums of 1 (k,), x (k, d) and xx': full (k, d, d), tied (1, d, d), diag (k, d) ..."""
+
+    mass: Array
+    sums: Array
+    squares: Array | None
+
+
+@dataclass(frozen=True)
+class Gaussian(Family):
+    """Gaussian components, computed in float64. A row that is NaN as a whole is empty.
+
+    Parameters
+    ----------
+    covariance : {"full", "tied", "diag", "spherical", "unit"}, default="full"
+        Any matrix, one matrix for all components, a diagonal one, a multiple of the identity, or
+        the identity (with ``posterior="hard"`` and uniform weights this is Lloyd's k-means).
+    reg : float, default=1e-6
+        What the M step adds to every variance: scikit-learn's ``reg_covar``.
+
+    Notes
+    -----
+    `reg` blurs the rows and is no density: `log_prior` is 0, and a step may cost what the blur
+    costs; with ``reg=0`` the M step is exact. Centre columns whose mean dwarfs their deviation.
+    """
+
+    covariance: Covariance = "full"
+    reg: float = 1e-6
+    allows_nan: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse hyper-parameters that make no sense."""
+        if self.covariance not in get_args(Covariance):
+            names = ", ".join(get_args(Covariance))
+            raise ValueError(f"covariance must be one of {names}, not {self.covariance!r}")
+        if not (np.isfinite(self.reg) and self.reg >= 0):
+            raise ValueError(f"reg must be finite and 0 or more, not {self.reg!r}")
+
+    def check(self, X: Matrix, view: str) -> Matrix:
+        """Return `X` if it is real and finite but for rows that are NaN as a whole."""
+        return check_missing_rows(X, view)
+
+    def empty(self, X: Matrix) -> Array:
+        """Return which rows are NaN as a whole; the zeros of a sparse row are values."""
+        dense = isinstance(X, np.ndarray)
+        return np.isnan(X).all(axis=1) if dense else np.zeros(X.shape[0], dtype=bool)
+
+    def encode(self, X: Matrix) -> Matrix:
+        """Return `X` in float64, its NaN as 0: an empty row has no responsibility to give."""
+        if not isinstance(X, np.ndarray):
+            return X.tocsr().astype(np.float64, copy=False)
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        missing = np.isnan(rows)
+        return np.where(missing, 0.0, rows) if missing.any() else rows
+
+    def log_prob(self, X: Matrix, theta: GaussianTheta) -> Array:
+        """Return log p(x | component), of shape (n_rows, n_components)."""
+        scales, log_det = self._scales(theta)
+        out: Array = np.empty((X.shape[0], len(theta.means)))
+        for rows, values in _chunks(X):
+            out[rows] = self._distances(values, theta.means, scales)
+        out += log_det + X.shape[1] * np.log(2 * np.pi)
+        return np.multiply(out, -0.5, out=out)
+
+    def _scales(self, theta: GaussianTheta) -> tuple[Array, Array]:
+        """Return factors (k, d, d), tied (1, d, d), or variances (k, d) or (k, 1); log det."""
+        if theta.covariances.ndim == 3:
+            matrices = theta.covariances[: 1 if self.covariance == "tied" else None]
+            factors, failures = zip(*map(_cholesky, matrices), strict=True)
+            scales, positive = np.stack(factors), np.equal(failures, 0)
+            pivots = np.diagonal(scales, axis1=1, axis2=2) ** 2
+        else:
+            scales = pivots = theta.covariances.reshape(len(theta.means), -1)
+            positive = (pivots > 0).all(axis=1)
+        if not positive.all():
+            raise ValueError(
+                f"component {positive.argmin()}: its covariance is not positive definite, its rows "
+                f"lie too close together; raise reg (now {self.reg:g})"
+            )
+        return scales, np.log(pivots).mean(axis=1) * theta.means.shape[1]
+
+    def _distances(self, rows: Array, means: Array, scales: Array) -> Array:
+        """Return squared Mahalanobis distances, of shape (n_rows, n_components)."""
+        if self.covariance == "full":
+            white = (_solve(s, (rows - mean).T) for mean, s in zip(means, scales, strict=True))
+            return np.stack([(part * part).sum(axis=0) for part in white], axis=1)
+        # Distances do not depend on the origin, but their expansion cancels least near it.
+        centre = means.mean(axis=0)
+        rows, means = rows - centre, means - centre
+        if self.covariance == "tied":
+            rows, means = _solve(scales[0], rows.T).T, _solve(scales[0], means.T).T
+            scales = np.ones((len(means), 1))
+        squares, offsets = rows * rows, means * means
+        if scales.shape[1] == 1:
+            squares, offsets = (part.sum(axis=1, keepdims=True) for part in (squares, offsets))
+        distances: Array = squares @ (1 / scales).T + (offsets / scales).sum(axis=1)
+        distances -= rows @ (2 * means / scales).T
+        return np.maximum(distances, 0.0, out=distances)
+
+    def n_parameters(self, theta: GaussianTheta) -> int:
+        """Return the number of free means and (co)variances."""
+        k, d = map(int, theta.means.shape)
+        cells = d * (d + 1) // 2
+        free = {"full": k * cells, "tied": cells, "diag": k * d, "spherical": k, "unit": 0}
+        return k * d + free[self.covariance]
+
+    def stats(self, X: Matrix, resp: Array) -> GaussianStats:
+        """Return the weighted sums that means and covariances are made of."""
+        resp = np.asarray(resp, dtype=np.float64)
+        parts = (self._sums(values, resp[rows]) for rows, values in _chunks(X))
+        return reduce(GaussianStats.__add__, parts)
+
+    def _sums(self, rows: Array, resp: Array) -> GaussianStats:
+        squares: Array | None = None
+        if self.covariance == "diag":
+            squares = resp.T @ (rows * rows)
+        elif self.covariance == "spherical":
+            squares = resp.T @ (rows * rows).sum(axis=1)
+        elif self.covariance != "unit":
+            weights = resp if self.covariance == "full" else resp.sum(axis=1, keepdims=True)
+            # NumPy knows A'A when it sees it: half the work, and symmetric to the bit.
+            weighted = (rows * root[:, None] for root in np.sqrt(weights).T)
+            squares = np.stack([part.T @ part for part in weighted])
+        return GaussianStats(resp.sum(axis=0), resp.T @ rows, squares)
+
+    def estimate(self, stats: GaussianStats) -> GaussianTheta:
+        """Return means and covariances; a component without mass gets those of all the rows."""
+        k, d = stats.sums.shape
+        if not stats.mass.sum() > _NO_MASS:
+            shape = (k,) if stats.squares is None else (k, *stats.squares.shape[1:])
+            ones = np.eye(d) if len(shape) == 3 else np.ones(())
+            return GaussianTheta(np.zeros((k, d)), np.broadcast_to(ones, shape))
+        dead = ~(stats.mass > _NO_MASS)
+        mass = _pool(stats.mass, dead)
+        means = _pool(stats.sums, dead) / mass[:, None]
+        if stats.squares is None:
+            return GaussianTheta(means, np.ones(k))
+        if self.covariance == "tied":
+            matrix = self._lift((stats.squares - (means.T * stats.mass) @ means) / stats.mass.sum())
+            return GaussianTheta(means, np.broadcast_to(matrix, (k, d, d)))
+        second, first = (_pool(stats.squares, dead).T / mass).T, means * means
+        if self.covariance == "full":
+            return GaussianTheta(means, self._lift(second - means[:, :, None] * means[:, None]))
+        if self.covariance == "spherical":
+            second, first = second / d, first.mean(axis=1)
+        # Rounding may leave a variance below 0, or at 0 where there is no reg to keep it up.
+        lowest = self.reg or 1e-16 * second
+        return GaussianTheta(means, np.maximum(second - first + self.reg, lowest))
+
+    def _lift(self, matrices: Array) -> Array:
+        """Add reg to the diagonals, and raise to it what rounding has left below."""
+        matrices = matrices + self.reg * np.eye(matrices.shape[-1])
+        if self.reg == 0 or not any(_cholesky(matrix)[1] for matrix in matrices):
+            return matrices
+        values, vectors = np.linalg.eigh(matrices)
+        values = np.maximum(values, np.maximum(self.reg, 1e-14 * values[:, -1:]))
+        lifted: Array = (vectors * values[:, None]) @ vectors.transpose(0, 2, 1)
+        return lifted
+
+    def start(self, pooled: GaussianStats, n_components: int, rng: Rng) -> GaussianTheta:
+        """Return means drawn from the Gaussian of all rows, each with its covariance."""
+        theta = self.estimate(pooled)
+        means = self.sample(theta, np.zeros(n_components, dtype=np.intp), rng)
+        shape = (n_components, *theta.covariances.shape[1:])
+        return GaussianTheta(means, np.broadcast_to(theta.covariances, shape))
+
+    def sample(self, theta: GaussianTheta, labels: Array, rng: Rng) -> Array:
+        """Return one row drawn from the component that each entry of `labels` names."""
+        rows = rng.standard_normal((len(labels), theta.means.shape[1]))
+        if theta.covariances.ndim < 3:
+            return theta.means[labels] + (rows.T * np.sqrt(theta.covariances[labels]).T).T
+        for component in np.unique(labels):
+            # By eigenvalues, as a start must not fail where the rows lie in a plane.
+            values, vectors = np.linalg.eigh(theta.covariances[component])
+            root = vectors * np.sqrt(np.maximum(values, 0.0))
+            rows[labels == component] = rows[labels == component] @ root.T
+        return rows + theta.means[labels]
+
+
+def _chunks(X: Matrix) -> Iterator[tuple[slice, Array]]:
+    """Yield slices of rows with their dense values, 32 MB at most; at least one slice."""
+    size = int(np.clip(2**22 // max(X.shape[1], 1), 1, 4096))
+    for begin in range(0, max(X.shape[0], 1), size):
+        rows = slice(begin, begin + size)
+        yield rows, X[rows] if isinstance(X, np.ndarray) else X[rows].toarray()
+
+
+def _pool(values: Array, dead: Array) -> Array:
+    """Give the dead components (first axis) what all have together."""
+    return np.where(np.expand_dims(dead, tuple(range(1, values.ndim))), values.sum(axis=0), values)

@@ -1,0 +1,98 @@
+"""Multinomial components: bags of words, links, any counts."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from coem.families.counts import CountFamily
+from coem.kernels import counts
+from coem.stats import Stats
+from coem.typing import Array, Matrix, Rng, Theta
+
+
+@dataclass(frozen=True)
+class MultinomialStats(Stats):
+    """Expected counts."""
+
+    counts: Array  # (n_components, n_features)
+
+
+@dataclass(frozen=True)
+class Multinomial(CountFamily):
+    r"""Counts drawn word by word from one distribution per component.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Pseudo-count of every feature in every component: a symmetric Dirichlet prior with
+        parameter ``alpha + 1``, whose mode is Laplace's estimate for 1.
+    dtype : dtype, optional
+        Precision of the parameters. Set by the estimators.
+    length : float, optional
+        Mean row sum of the rows that `sample` draws. Set by the estimators from the data.
+
+    Notes
+    -----
+    The parameters are the log probabilities, of shape (n_components, n_features). The likelihood
+    is that of the words in their order, Bickel & Scheffer (2005), Eq. 20, without the factorials
+    and the prior of the length, which are the same for every component:
+    :math:`\log p(x \mid j) = \sum_w x_w \log \theta_{jw}`. The M step is their Eq. 22 with
+    pseudo-counts, :math:`\theta_{jw} \propto \alpha + \sum_i r_{ij} x_{iw}`. With ``alpha=0`` the
+    logarithm of a zero is taken to be about -708, so that no result is infinite.
+    """
+
+    length: float | None = None
+
+    def bind(self, X: Matrix, dtype: Any) -> Self:
+        """Return the family at the precision asked for, knowing how long rows are."""
+        return replace(super().bind(X, dtype), length=float(X.sum() / X.shape[0]))
+
+    def log_prob(self, X: Matrix, theta: Theta) -> Array:
+        """Return log p(x | component), of shape (n_rows, n_components)."""
+        return counts.scores(X, theta)
+
+    def stats(self, X: Matrix, resp: Array) -> MultinomialStats:
+        """Return the expected counts."""
+        return MultinomialStats(counts.accumulate(X, resp))
+
+    def estimate(self, stats: MultinomialStats) -> Theta:
+        """Return the log of the normalised expected counts and pseudo-counts."""
+        return counts.log_table(stats.counts, self.alpha, self.precision)
+
+    def log_prior(self, theta: Theta) -> float:
+        """Return the log density of the Dirichlet prior, up to a constant."""
+        return self.alpha * counts.table_sum(theta) if self.alpha else 0.0
+
+    def start(self, pooled: MultinomialStats, n_components: int, rng: Rng) -> Theta:
+        """Return distributions drawn about the pooled one: frequent features vary less.
+
+        The draw is what an M step would give on rows dealt out at random: the expected count of a
+        feature in a component has a relative spread of one over the root of that count.
+        """
+        share = (pooled.counts / n_components)[0]
+        table = rng.gamma(np.maximum(share, 1e-3), size=(n_components, share.size))
+        return counts.log_table(table, self.alpha, self.precision)
+
+    def sample(self, theta: Theta, labels: Array, rng: Rng) -> Matrix:
+        """Return rows of Poisson length, each drawn from its component."""
+        lengths = rng.poisson(100.0 if self.length is None else self.length, size=len(labels))
+        prob = np.exp(np.asarray(theta, dtype=np.float64))
+        prob /= prob.sum(axis=1, keepdims=True)
+        rows = [rng.multinomial(n, prob[j]) for n, j in zip(lengths, labels, strict=True)]
+        return sp.csr_matrix(np.asarray(rows).reshape(len(labels), prob.shape[1]))
+
+    def feature_probs(self, theta: Theta) -> Array:
+        """Return p(feature | component)."""
+        return np.exp(np.asarray(theta, dtype=np.float64))
+
+    def terms(self, X: Matrix, theta: Theta) -> tuple[Array, Array, Array]:
+        """Return count times log probability for every feature of the row."""
+        words = np.asarray(theta[:, X.indices], dtype=np.float64).T
+        return X.indices, X.data[:, np.newaxis] * words, np.zeros(theta.shape[0])
+
+    def n_parameters(self, theta: Theta) -> int:
+        """Return the number of free probabilities."""
+        k, n_features = theta.shape
+        return int(k * (n_features - 1))

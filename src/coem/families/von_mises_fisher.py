@@ -1,0 +1,220 @@
+"""Von Mises-Fisher components: directions, such as sentence embeddings or TF-IDF rows."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import tau
+from numbers import Real
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from coem.families.base import Family, check_missing_rows
+from coem.kernels import counts
+from coem.stats import Stats
+from coem.typing import Array, Matrix, Rng
+
+DEFAULT_KAPPA = 50.0  # with sentence embeddings 20 to 50 served best (DESIGN.md)
+MAX_KAPPA = 1e6  # the end of "fit": rows that are all alike would ask for infinity
+_CHUNK = 1024  # rows: few enough that float32 sums over them lose nothing that matters
+
+
+class VonMisesFisherTheta(NamedTuple):
+    """Unit rows `directions` (k, d) and concentrations `kappas` (k,)."""
+
+    directions: Array
+    kappas: Array
+
+
+@dataclass(frozen=True)
+class VonMisesFisherStats(Stats):
+    """Weighted sums of 1, `mass` (k,), and of the unit rows, `resultant` (k, d)."""
+
+    mass: Array
+    resultant: Array
+
+
+@dataclass(frozen=True)
+class VonMisesFisher(Family):
+    r"""Directions on the sphere, with density :math:`C_d(\kappa) \exp(\kappa \mu^\top x)`.
+
+    Rows are scaled to unit length; a row of zeros, or of NaN as a whole, is empty.
+
+    Parameters
+    ----------
+    kappa : float, "fit" or None, default=None
+        The concentration: fixed for all components, fitted for each, or `DEFAULT_KAPPA`.
+    alpha : float, default=1.0
+        With ``kappa="fit"`` each component has so many pseudo-rows without direction: the
+        conjugate prior :math:`C_d(\kappa)^\alpha`. It has no say in a fixed concentration.
+    dtype : dtype, default=None
+        The precision of the rows and of `log_prob`, float32 if None; `bind` sets it.
+
+    References
+    ----------
+    .. [1] Banerjee et al. (2005), Journal of Machine Learning Research 6, 1345-1382.
+    .. [2] Abramowitz and Stegun (1964), Handbook of Mathematical Functions, Sec. 9.3 and 9.7.
+    """
+
+    kappa: float | Literal["fit"] | None = None
+    alpha: float = 1.0
+    dtype: Any = None
+    wide: ClassVar[bool] = True
+    allows_nan: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse hyper-parameters that make no sense."""
+        number = isinstance(self.kappa, Real) and 0 < self.kappa < np.inf
+        if not (number or self.kappa is None or self.kappa == "fit"):
+            raise ValueError(f"kappa must be a number above 0, 'fit' or None, not {self.kappa!r}")
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise ValueError(f"alpha must be finite and 0 or more, not {self.alpha!r}")
+
+    def check(self, X: Matrix, view: str) -> Matrix:
+        """Return `X` if it is real and finite but for rows that are NaN as a whole."""
+        return check_missing_rows(X, view)
+
+    def empty(self, X: Matrix) -> Array:
+        """Return which rows have no direction: zeros, or NaN."""
+        return ~(_lengths(X) > 0)
+
+    def bind(self, X: Matrix, dtype: Any) -> Self:
+        """Return the family with the precision asked for, float32 by default."""
+        wanted = self.dtype if dtype is None else dtype
+        return replace(self, dtype=np.dtype(np.float32 if wanted is None else wanted))
+
+    def encode(self, X: Matrix) -> Matrix:
+        """Return rows of unit length, or of zeros where they are empty; no copy if they are."""
+        dtype, lengths, dense = self.bind(X, None).dtype, _lengths(X), isinstance(X, np.ndarray)
+        if ((np.abs(lengths - 1) <= 1e-6) | (lengths == 0)).all():
+            return np.ascontiguousarray(X, dtype=dtype) if dense else X.astype(dtype, copy=False)
+        by = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=lengths > 0)[:, None]
+        if not dense:
+            return X.multiply(by).tocsr().astype(dtype)
+        return np.multiply(X, by, out=np.zeros(X.shape, dtype), where=by > 0, casting="same_kind")
+
+    def log_prob(self, X: Matrix, theta: VonMisesFisherTheta) -> Array:
+        """Return log p(x | component), of shape (n_rows, n_components)."""
+        table = (theta.kappas[:, None] * theta.directions).astype(self.bind(X, None).dtype)
+        scores: Array = X @ table.T if isinstance(X, np.ndarray) else counts.scores(X, table)
+        scores += _bessel(theta.kappas, X.shape[1])[0]
+        return scores.astype(table.dtype, copy=False)
+
+    def log_prior(self, theta: VonMisesFisherTheta) -> float:
+        """Return the log prior density of the concentrations, 0 if they are fixed."""
+        alpha = self.alpha if self.kappa == "fit" else 0.0
+        return float(alpha * _bessel(theta.kappas, theta.directions.shape[1])[0].sum())
+
+    def n_parameters(self, theta: VonMisesFisherTheta) -> int:
+        """Return the number of free angles, and of concentrations if they are fitted."""
+        k, d = map(int, theta.directions.shape)
+        return k * (d - 1) + (k if self.kappa == "fit" else 0)
+
+    def stats(self, X: Matrix, resp: Array) -> VonMisesFisherStats:
+        """Return the weighted sums of the rows, in float64."""
+        mass = resp.sum(axis=0, dtype=np.float64)
+        if not isinstance(X, np.ndarray):
+            return VonMisesFisherStats(mass, counts.accumulate(X, resp))
+        resultant = np.zeros((resp.shape[1], X.shape[1]))
+        for begin in range(0, len(X), _CHUNK):
+            rows = X[begin : begin + _CHUNK]
+            resultant += resp[begin : begin + _CHUNK].T.astype(rows.dtype, copy=False) @ rows
+        return VonMisesFisherStats(mass, resultant)
+
+    def estimate(self, stats: VonMisesFisherStats) -> VonMisesFisherTheta:
+        """Return the modes; where there is no direction, that of all rows or the first axis."""
+        k, d = stats.resultant.shape
+        pooled = _unit(stats.resultant.sum(axis=0, keepdims=True), np.eye(1, d))
+        directions = _unit(stats.resultant, pooled)
+        if self.kappa != "fit":
+            return VonMisesFisherTheta(directions, np.full(k, float(self.kappa or DEFAULT_KAPPA)))
+        lengths, mass = np.linalg.norm(stats.resultant, axis=1), stats.mass + self.alpha
+        means = np.divide(lengths, mass, out=np.zeros(k), where=mass > 0)
+        return VonMisesFisherTheta(directions, _solve_kappa(means, d))
+
+    def start(self, pooled: Any, n_components: int, rng: Rng) -> VonMisesFisherTheta:
+        """Return directions about the mean row, as far from it as the rows are."""
+        mode, d = self.estimate(pooled), pooled.resultant.shape[1]
+        mean = pooled.resultant / max(pooled.mass[0], 1e-300)
+        spread = np.sqrt(max(0.0, 1.0 - np.sum(mean * mean)) / d)
+        rows = _unit(mean + spread * rng.standard_normal((n_components, d)), mode.directions)
+        return VonMisesFisherTheta(rows, np.repeat(mode.kappas, n_components))
+
+    def sample(self, theta: VonMisesFisherTheta, labels: Array, rng: Rng) -> Array:
+        """Return one row drawn from the component that each entry of `labels` names."""
+        axes = theta.directions[labels]
+        cosines = _cosines(theta.kappas[labels], axes.shape[1], rng)[:, None]
+        noise = rng.standard_normal(axes.shape)
+        noise = _unit(noise - (noise * axes).sum(axis=1, keepdims=True) * axes, axes)
+        return _unit(cosines * axes + np.sqrt((1 - cosines) * (1 + cosines)) * noise, axes)
+
+
+def _lengths(X: Matrix) -> Array:
+    """Return the lengths of the rows (n,) in float64, NaN where they are NaN."""
+    if isinstance(X, np.ndarray):
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
+    return np.asarray(np.sqrt(X.astype(np.float64).power(2).sum(axis=1))).ravel()
+
+
+def _unit(rows: Array, fallback: Array) -> Array:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.where(lengths > 0, rows / np.maximum(lengths, 1e-300), fallback)
+
+
+@lru_cache(maxsize=64)
+def _debye(v: float) -> tuple[Polynomial, Polynomial]:
+    """Return the sum U of A&S 9.7.7, and W, by which 9.7.9 has U - t (1 - t^2) W, as of 9.3.14."""
+    t, u, U, W = (Polynomial(c) for c in ([0.0, 1.0], [1.0], [0.0], [0.0]))
+    for j in range(10):
+        U, W = U + u / v**j, W + (u / 2 + t * u.deriv()) / v ** (j + 1)
+        u = t**2 * (1 - t**2) * u.deriv() / 2 + ((1 - 5 * t**2) * u).integ() / 8  # 9.3.10
+    return U, W
+
+
+def _bessel(kappa: Array, d: int) -> tuple[Array, Array]:
+    """Return log C_d(kappa) and A_d(kappa) / kappa, A_d the mean cosine, for kappa from 0 on."""
+    # The expansions are exact to rounding from order 30 on. Recurrences lead down from there, and
+    # add positive terms alone: nothing cancels, underflows or overflows.
+    top = d + 2 * max(0, 31 - d // 2)
+    v = top / 2 - 1
+    s = np.hypot(1.0, kappa / v)
+    U, W = (polynomial(1 / s) for polynomial in _debye(v))
+    log_c = v * (np.log(v * (1 + s) / tau) - s) + np.log(v * s / tau) / 2 - np.log(U)
+    ratio = (1 / (1 + s) - W / U / s**2) / v
+    for below in range(top - 2, d - 1, -2):
+        base = below + kappa**2 * ratio
+        log_c, ratio = log_c + np.log(tau / base), 1 / base
+    return log_c, ratio
+
+
+def _solve_kappa(mean: Array, d: int) -> Array:
+    """Return kappa (k,) with A_d(kappa) = mean, by Newton's steps or else by halving."""
+    mean = np.minimum(mean, 1 - 1e-12)
+    low, high = np.zeros(mean.shape), np.full(mean.shape, MAX_KAPPA)
+    kappa: Array = np.minimum(mean * (d - mean**2) / (1 - mean**2), high)  # Banerjee et al., 4.4
+    for _ in range(100):
+        ratio = _bessel(kappa, d)[1]
+        excess = kappa * ratio - mean
+        low, high = np.where(excess < 0, kappa, low), np.where(excess > 0, kappa, high)
+        if ((np.abs(excess) <= 1e-15 * mean) | (low == high)).all():
+            break
+        kappa = kappa - excess / np.maximum(1 - (kappa * ratio) ** 2 - (d - 1) * ratio, 1e-300)
+        kappa = np.where((low <= kappa) & (kappa <= high), kappa, (low + high) / 2)
+    return kappa
+
+
+def _cosines(kappa: Array, d: int, rng: Rng) -> Array:
+    """Return the cosines of rows to their directions, by the rejection sampler of Wood (1994)."""
+    if d == 1:
+        return np.where(rng.random(kappa.shape) * (1 + np.exp(-2 * kappa)) < 1, 1.0, -1.0)
+    b = (d - 1) / (2 * kappa + np.hypot(2 * kappa, d - 1))
+    x = (1 - b) / (1 + b)
+    level = kappa * x + (d - 1) * np.log(4 * b / (1 + b) ** 2)
+    out, todo = np.empty(kappa.shape), np.arange(len(kappa))
+    while todo.size:
+        z = rng.beta((d - 1) / 2, (d - 1) / 2, todo.size)
+        w = np.clip((1 - (1 + b[todo]) * z) / (1 - (1 - b[todo]) * z), -1.0, 1.0)
+        score = kappa[todo] * w + (d - 1) * np.log(1 - x[todo] * w) - level[todo]
+        good = score >= -rng.standard_exponential(todo.size)
+        out[todo[good]], todo = w[good], todo[~good]
+    return out

@@ -1,0 +1,316 @@
+"""The mixture: one hidden component per row, seen through one or several views."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from coem.coupling import Coupling, agreement, average, blend, dissent
+from coem.engine import LocalEngine
+from coem.families.base import Family
+from coem.latent.block import Block, Partition
+from coem.posterior import Posterior, Rule, posterior
+from coem.stats import Stats
+from coem.typing import Array, Matrix, Theta
+
+Weights = Literal["global", "per_view", "uniform"]
+
+WEIGHTS: tuple[Weights, ...] = ("global", "per_view", "uniform")
+
+
+@dataclass(frozen=True)
+class MixtureTheta:
+    """Parameters of a mixture.
+
+    The posterior of a view is a function of its family's parameters and its row of
+    `log_weights`; `version` counts their updates, so that a cached posterior knows if it is old.
+    """
+
+    params: tuple[Theta | None, ...]
+    log_weights: Array  # (n_views, n_components)
+    version: tuple[int, ...]
+    latest: int = 0  # the view whose row of log_weights is the most recent
+
+    @property
+    def started(self) -> bool:
+        """True if every view has parameters."""
+        return all(p is not None for p in self.params)
+
+    @property
+    def weights(self) -> Array:
+        """Mixture weights of the most recent M step, of shape (n_components,)."""
+        return np.exp(self.log_weights[self.latest])
+
+    def without(self, v: int) -> Self:
+        """Return the parameters less those of view `v`, so that their memory can be freed."""
+        return replace(self, params=_replaced(self.params, v, None))
+
+
+@dataclass(frozen=True)
+class Summary(Stats):
+    """What the E step knows of all rows: sums of row weight times what the row is worth."""
+
+    objective: float
+    log_likelihood: Array  # (n_views,), of each view by itself; (1,) for the joint coupling
+    dissent: float
+    agreeing: float
+    comparable: float  # weight of the rows in which two views or more can agree
+
+    @property
+    def agreement_rate(self) -> float:
+        """Share of agreeing rows; 1 if nothing can be compared."""
+        return self.agreeing / self.comparable if self.comparable > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class Expected(Stats):
+    """Statistics for one M step."""
+
+    views: tuple[Stats | None, ...]  # None: a view that is not updated
+    mass: Array  # (n_components,), for the mixture weights
+
+
+@dataclass
+class Cache:
+    """Posteriors of the rows of a partition, one slot a view, one for all under joint coupling."""
+
+    resp: Array  # (n_slots, n, k)
+    log_posterior: Array | None  # the same shape; only where views are compared
+    evidence: Array  # (n_slots, n)
+    version: list[int]
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A mixture model: which families, how the views are coupled, how weights are set."""
+
+    families: tuple[Family, ...]
+    n_components: int
+    coupling: Coupling = "co-em"
+    rule: Rule = "soft"
+    weights: Weights = "global"
+    weight_prior: float = 0.0  # pseudo-rows of every component in the mixture weights
+    dtype: Any = field(default=np.float32)  # of responsibilities
+
+    @property
+    def separate(self) -> bool:
+        """True if every view keeps a posterior of its own."""
+        return self.coupling == "co-em" and len(self.families) > 1
+
+    @property
+    def monotone(self) -> bool:
+        """True if theory says that the objective never falls at a fixed beta."""
+        return not self.separate
+
+    @property
+    def n_turns(self) -> int:
+        """Number of M steps in a round."""
+        return len(self.families) if self.separate else 1
+
+    # -- starts ------------------------------------------------------------------------------
+
+    def from_params(self, params: tuple[Theta, ...], weights: Array | None = None) -> MixtureTheta:
+        """Return a start from parameters of every view; uniform weights by default."""
+        k, s = self.n_components, len(self.families)
+        weights = np.full(k, 1.0 / k) if weights is None else weights
+        log_weights = np.broadcast_to(_safe_log(weights), (s, k)).copy()
+        return MixtureTheta(params, log_weights, (1,) * s)
+
+    def from_resp(self, data: Partition, resp: Array) -> MixtureTheta:
+        """Let given responsibilities stand for every view's posterior until it has parameters."""
+        k, s = self.n_components, len(self.families)
+        cache = self._new_cache(data)
+        cache.resp[...] = resp if self.separate else self._weighted(data, resp)
+        cache.version = [0] * len(cache.version)
+        data.cache = cache
+        return MixtureTheta((None,) * s, np.full((s, k), -np.log(k)), (0,) * s)
+
+    def _weighted(self, data: Partition, resp: Array) -> Array:
+        weight = np.concatenate([block.row_weight() for block in data.blocks])
+        return resp * weight[:, np.newaxis]
+
+    def _new_cache(self, data: Partition) -> Cache:
+        slots = len(self.families) if self.separate else 1
+        shape = (slots, data.n_rows, self.n_components)
+        logs = np.empty(shape, dtype=self.dtype) if self.separate else None
+        return Cache(np.empty(shape, dtype=self.dtype), logs, np.empty(shape[:2]), [-1] * slots)
+
+    # -- E step ------------------------------------------------------------------------------
+
+    def e_step(
+        self, engine: LocalEngine, data: Partition, theta: MixtureTheta, beta: float, eta: float
+    ) -> Summary | None:
+        """Bring the posteriors of all rows up to date with `theta`.
+
+        `eta` is used for the objective alone. Returns None if `theta` has no parameters yet.
+        """
+        if data.cache is None:
+            data.cache = self._new_cache(data)
+        cache: Cache = data.cache
+        versions = theta.version if self.separate else theta.version[:1]
+        stale = [v for v, number in enumerate(versions) if cache.version[v] != number]
+
+        def work(block: Block) -> Summary | None:
+            values = [self._refresh(block, theta, v, beta, cache) for v in stale]
+            if not theta.started:
+                return None
+            return self._compare(block, cache, eta) if self.separate else values[0]
+
+        summary: Summary | None = engine.reduce(work, data.blocks)
+        cache.version = list(versions)
+        return summary
+
+    def refresh(
+        self, engine: LocalEngine, data: Partition, theta: MixtureTheta, v: int, beta: float
+    ) -> None:
+        """Bring the posterior of view `v` up to date."""
+        cache: Cache = data.cache
+        engine.map(lambda block: self._refresh(block, theta, v, beta, cache), data.blocks)
+        cache.version[v] = theta.version[v]
+
+    def _refresh(
+        self, block: Block, theta: MixtureTheta, v: int, beta: float, cache: Cache
+    ) -> Summary:
+        """Compute one slot of the cache for one block."""
+        weight = None if self.separate else block.row_weight()
+        result = self.posterior(block, theta, v if self.separate else None, beta, weight=weight)
+        cache.resp[v, block.rows] = result.resp
+        cache.evidence[v, block.rows] = result.evidence
+        if cache.log_posterior is not None:
+            cache.log_posterior[v, block.rows] = result.log_posterior
+        weight = block.row_weight()
+        value, evidence = float(weight @ result.objective), float(weight @ result.evidence)
+        return Summary(value, np.array([evidence]), 0.0, 0.0, 0.0)
+
+    def posterior(
+        self,
+        block: Block,
+        theta: MixtureTheta,
+        v: int | None,
+        beta: float,
+        weight: Array | None = None,
+    ) -> Posterior:
+        """Return the posterior of view `v`, or of all views together (2005, Eq. 19) for None."""
+        views = range(len(self.families)) if v is None else [v]
+        log_prob = sum(self.log_prob(block, theta, u) for u in views)
+        log_weights = theta.log_weights[theta.latest if v is None else v]
+        return posterior(
+            np.asarray(log_prob),
+            log_weights,
+            rule=self.rule,
+            beta=beta,
+            allowed=block.allowed,
+            weight=weight,
+            dtype=self.dtype,
+        )
+
+    def log_prob(self, block: Block, theta: MixtureTheta, v: int) -> Array:
+        """Return log p(x | component) of one view; zero where the view is empty."""
+        log_prob = self.families[v].log_prob(block.views[v], theta.params[v])
+        blank = block.blank(v)
+        if blank is not None:
+            log_prob[blank] = 0.0
+        return log_prob
+
+    def _compare(self, block: Block, cache: Cache, eta: float) -> Summary:
+        """Return Q^MV (2005, Eq. 12), the views' log likelihoods, and how far they agree."""
+        assert cache.log_posterior is not None
+        weight, empty = block.row_weight(), block.empty
+        resp = cache.resp[:, block.rows]
+        logs = cache.log_posterior[:, block.rows].astype(np.float64)
+        evidence = cache.evidence[:, block.rows]
+        present = np.ones(evidence.shape) if empty is None else (~empty.T).astype(np.float64)
+        objective = 0.0
+        for v in range(len(resp)):
+            mixed = blend(resp, v, eta, empty)
+            # log joint = log posterior + evidence; `mixed` is zero in rows empty here
+            expected = np.einsum("nk,nk->n", mixed, logs[v]) + evidence[v] * present[v]
+            objective += float(weight @ expected)
+        agreeing, comparable = agreement(logs, empty)
+        return Summary(
+            objective,
+            (evidence * present) @ weight,
+            float(weight @ dissent(logs, empty)),
+            float(weight @ (agreeing * comparable)),
+            float(weight @ comparable),
+        )
+
+    def penalty(self, theta: MixtureTheta) -> float:
+        """Return the log prior of the parameters."""
+        pairs = zip(self.families, theta.params, strict=True)
+        total = sum(family.log_prior(params) for family, params in pairs)
+        if self.weight_prior and self.weights != "uniform":
+            rows = theta.log_weights if self.separate else theta.log_weights[:1]
+            total += self.weight_prior * float(rows.sum())
+        return total
+
+    # -- M step ------------------------------------------------------------------------------
+
+    def gather(self, engine: LocalEngine, data: Partition, turn: int, eta: float) -> Expected:
+        """Return the statistics that the M step of a turn needs."""
+        cache: Cache = data.cache
+        if not self.separate:
+            resp = cache.resp[0]
+            mass = engine.reduce(
+                lambda block: resp[block.rows].sum(axis=0, dtype=np.float64), data.blocks
+            )
+            views = range(len(self.families))
+            return Expected(tuple(self._stats(engine, data, v, resp) for v in views), mass)
+        mixed = np.empty(cache.resp.shape[1:], dtype=self.dtype)
+
+        def work(block: Block) -> Array:
+            resp, weight = cache.resp[:, block.rows], block.row_weight()
+            mine = blend(resp, turn, eta, block.empty) * weight[:, np.newaxis].astype(self.dtype)
+            mixed[block.rows] = mine
+            if self.weights == "per_view":
+                return np.asarray(mine.sum(axis=0, dtype=np.float64))
+            return weight @ average(resp, block.empty).astype(np.float64)
+
+        mass = engine.reduce(work, data.blocks)
+        stats: list[Stats | None] = [None] * len(self.families)
+        stats[turn] = self._stats(engine, data, turn, mixed)
+        return Expected(tuple(stats), mass)
+
+    def _stats(self, engine: LocalEngine, data: Partition, v: int, resp: Array) -> Stats:
+        family = self.families[v]
+        if data.empty is not None and not self.separate and data.empty[:, v].any():
+            resp = resp * ~data.empty[:, v, np.newaxis]
+        if family.wide:
+            return family.stats(data.views[v], resp)
+        return engine.reduce(
+            lambda block: family.stats(block.views[v], resp[block.rows]), data.blocks
+        )
+
+    def m_step(self, expected: Expected, theta: MixtureTheta, turn: int) -> MixtureTheta:
+        """Return the parameters that maximise the expected log likelihood (2005, Eq. 17, 22)."""
+        params, version = theta.params, theta.version
+        for v, stats in enumerate(expected.views):
+            if stats is not None:
+                params = _replaced(params, v, self.families[v].estimate(stats))
+                version = _replaced(version, v, version[v] + 1)
+        log_weights = theta.log_weights.copy()
+        log_weights[turn if self.separate else slice(None)] = self._log_weights(expected.mass)
+        return MixtureTheta(params, log_weights, version, turn)
+
+    def _log_weights(self, mass: Array) -> Array:
+        k = self.n_components
+        mass = mass + self.weight_prior
+        if self.weights == "uniform" or not mass.sum() > 0:
+            return np.full(k, -np.log(k))
+        return _safe_log(mass / mass.sum())
+
+
+def _safe_log(weights: Array) -> Array:
+    """Return logarithms that stay finite for components without rows."""
+    return np.log(np.maximum(weights, np.finfo(np.float64).tiny))
+
+
+def _replaced(items: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:
+    return (*items[:index], value, *items[index + 1 :])
+
+
+def pooled(family: Family, X: Matrix, weight: Array | None, empty: Array | None) -> Stats:
+    """Return the statistics of all rows as one component."""
+    mass = np.ones(X.shape[0]) if weight is None else weight
+    mass = mass if empty is None else mass * ~empty
+    return family.stats(X, np.asarray(mass, dtype=np.float64)[:, np.newaxis])

@@ -1,0 +1,69 @@
+"""Posterior rules: from the log joint of a block to responsibilities and what they are worth."""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from coem import _kernels
+from coem.typing import Array
+
+Rule = Literal["soft", "hard"]
+
+RULES: tuple[Rule, ...] = ("soft", "hard")
+
+
+class Posterior(NamedTuple):
+    """What one view knows of the rows of a block."""
+
+    resp: Array  # (n, k), in the precision asked for; sums to the row weight
+    log_posterior: Array  # (n, k) float64, log p(component | row) at beta = 1
+    evidence: Array  # (n,) float64, log p(row)
+    objective: Array  # (n,) float64, what the rule maximises, before the row weight
+
+
+def posterior(
+    log_prob: Array,
+    log_weights: Array,
+    *,
+    rule: Rule = "soft",
+    beta: float = 1.0,
+    allowed: Array | None = None,
+    weight: Array | None = None,
+    dtype: Any = np.float64,
+) -> Posterior:
+    r"""Apply a posterior rule to a block of rows.
+
+    Parameters
+    ----------
+    log_prob : ndarray of shape (n, k), float64
+        Log p(x | component). Overwritten.
+    log_weights : ndarray of shape (k,)
+        Log mixture weights; must be finite.
+    rule : {"soft", "hard"}
+        Soft: responsibilities :math:`\propto (\alpha_j p(x \mid j))^\beta`, worth
+        :math:`\frac{1}{\beta} \log \sum_j (\alpha_j p(x \mid j))^\beta`, the tempered free energy.
+        Hard: all to the best component, worth its log joint (classification EM).
+    beta : float
+        Inverse temperature. At 0 every allowed component gets the same.
+    allowed : ndarray of bool of shape (n, k), optional
+        Which components a row may belong to: how labels enter.
+    weight : ndarray of shape (n,), optional
+        Row weights, multiplied into the responsibilities.
+    dtype : float32 or float64
+        Precision of the responsibilities.
+    """
+    n, k = log_prob.shape
+    log_joint = np.ascontiguousarray(log_prob, dtype=np.float64)
+    resp, evidence, objective = np.empty((n, k), dtype=dtype), np.empty(n), np.empty(n)
+    _kernels.posterior(
+        log_joint,
+        np.ascontiguousarray(log_weights, dtype=np.float64),
+        None if allowed is None else np.ascontiguousarray(allowed).view(np.uint8),
+        None if weight is None else np.ascontiguousarray(weight, dtype=np.float64),
+        beta,
+        rule == "hard",
+        evidence,
+        objective,
+        resp,
+    )
+    return Posterior(resp, log_joint, evidence, objective)

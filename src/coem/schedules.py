@@ -1,0 +1,172 @@
+"""Schedules: the value of eta or beta in every round."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class Schedule(ABC):
+    """A value for every round; constant from round ``len(schedule)`` on."""
+
+    @abstractmethod
+    def __call__(self, t: int) -> float:
+        """Return the value in round `t`, the first being 0."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the round from which the value no longer changes."""
+
+
+@dataclass(frozen=True)
+class Constant(Schedule):
+    """The same value in every round."""
+
+    value: float
+
+    def __call__(self, t: int) -> float:
+        """Return the value."""
+        return float(self.value)
+
+    def __len__(self) -> int:
+        """Return 0: it never changes."""
+        return 0
+
+
+@dataclass(frozen=True)
+class Linear(Schedule):
+    """From `start` to `stop` in equal steps, reaching `stop` exactly after `rounds` rounds.
+
+    Parameters
+    ----------
+    start, stop : float
+        First and last value.
+    rounds : int, default=20
+        Number of steps between the two.
+
+    Examples
+    --------
+    >>> from coem.schedules import Linear
+    >>> [Linear(1.0, 0.0, 4)(t) for t in range(6)]
+    [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
+    """
+
+    start: float
+    stop: float
+    rounds: int = 20
+
+    def __post_init__(self) -> None:
+        """Refuse a schedule without rounds."""
+        if self.rounds < 1:
+            raise ValueError(f"rounds must be 1 or more, got {self.rounds!r}")
+
+    def __call__(self, t: int) -> float:
+        """Return the value in round `t`."""
+        if t >= self.rounds:
+            return float(self.stop)
+        return self.start + (self.stop - self.start) * t / self.rounds
+
+    def __len__(self) -> int:
+        """Return the round that first has the last value."""
+        return self.rounds
+
+
+@dataclass(frozen=True)
+class Geometric(Schedule):
+    """From `start`, times `factor` every round, until `stop` is reached exactly.
+
+    Parameters
+    ----------
+    start : float
+        First value.
+    factor : float
+        What a value is multiplied by to get the next; above 1 to rise, below 1 to fall.
+    stop : float, default=1.0
+        Last value. A fall towards 0 ends there once it is below 0.001.
+
+    Examples
+    --------
+    >>> from coem.schedules import Geometric
+    >>> [Geometric(0.25, 2.0, 1.0)(t) for t in range(4)]
+    [0.25, 0.5, 1.0, 1.0]
+    """
+
+    start: float
+    factor: float
+    stop: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a schedule that never reaches its end."""
+        if not self.start > 0 or not self.factor > 0:
+            raise ValueError("Geometric needs a start and a factor above 0")
+        if self.start != self.stop and (self.stop > self.start) != (self.factor > 1):
+            raise ValueError(
+                f"Geometric({self.start}, {self.factor}, {self.stop}) never reaches {self.stop}; "
+                "a factor above 1 rises, one below 1 falls"
+            )
+
+    def __call__(self, t: int) -> float:
+        """Return the value in round `t`."""
+        value = self.start * self.factor**t
+        if self.start == self.stop or value < 1e-3 and self.stop == 0:
+            return float(self.stop)
+        return min(value, self.stop) if self.factor > 1 else max(value, self.stop)
+
+    def __len__(self) -> int:
+        """Return the round that first has the last value."""
+        t = 0
+        while self(t) != self.stop:
+            t += 1
+        return t
+
+
+@dataclass(frozen=True)
+class Steps(Schedule):
+    """Given values, each held for a number of rounds; the last one stays.
+
+    Parameters
+    ----------
+    values : sequence of float
+        The values in their order.
+    rounds : int, default=1
+        How long each is held.
+
+    Examples
+    --------
+    >>> from coem.schedules import Steps
+    >>> [Steps([0.5, 1.0], 2)(t) for t in range(5)]
+    [0.5, 0.5, 1.0, 1.0, 1.0]
+    """
+
+    values: Sequence[float]
+    rounds: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse an empty schedule."""
+        if len(self.values) == 0 or self.rounds < 1:
+            raise ValueError("Steps needs at least one value, held for at least one round")
+
+    def __call__(self, t: int) -> float:
+        """Return the value in round `t`."""
+        return float(self.values[min(t // self.rounds, len(self.values) - 1)])
+
+    def __len__(self) -> int:
+        """Return the round that first has the last value."""
+        return (len(self.values) - 1) * self.rounds
+
+
+def as_schedule(value: float | Schedule, name: str) -> Schedule:
+    """Return a schedule for a number or a schedule, all of whose values lie in [0, 1]."""
+    schedule = value if isinstance(value, Schedule) else _constant(value, name)
+    outside = [v for v in map(schedule, range(len(schedule) + 1)) if not 0 <= v <= 1]
+    if outside:
+        raise ValueError(f"{name} must lie between 0 and 1, got {outside[0]}")
+    return schedule
+
+
+def _constant(value: float, name: str) -> Constant:
+    try:
+        return Constant(float(value))
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} must be a number or a schedule of coem.schedules, got {value!r}"
+        ) from None

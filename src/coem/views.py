@@ -1,0 +1,298 @@
+"""Several views of the same rows: matrices side by side, indexed by row as if they were one."""
+
+import operator
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from functools import reduce
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state  # type: ignore[import-untyped, unused-ignore]
+from sklearn.utils.validation import check_array  # type: ignore[import-untyped, unused-ignore]
+
+Matrix: TypeAlias = Any  # a dense two-dimensional array, or a scipy CSR matrix or array
+
+
+class Views:
+    """Named matrices that describe the same rows.
+
+    Parameters
+    ----------
+    data : dict, list, tuple or Views, optional
+        The matrices by name, or in order (they are then named ``view0``, ``view1``, ...). Each is
+        sparse of any format (kept as CSR) or dense of shape (n_rows, n_columns); a DataFrame is
+        dense. Nothing is copied that need not be converted.
+    **views : matrices
+        More views, by name.
+
+    Notes
+    -----
+    ``len``, ``shape``, iteration and ``views[rows]`` speak of rows, so that scikit-learn's
+    splitters take a `Views` for one matrix. ``views["title"]`` is the matrix of one view, and
+    ``views[["title", "body"]]`` a `Views` of some of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> views = Views(title=np.eye(3), body=np.ones((3, 2)))
+    >>> views[:2]
+    <Views of 2 rows: 'title' (2, 3) dense float64, 'body' (2, 2) dense float64>
+    """
+
+    __slots__ = ("_data",)
+    _data: dict[str, Matrix]
+
+    def __init__(self, data: Any = None, /, **views: Any) -> None:
+        self._data = _collect([*_pairs(data), *views.items()])
+
+    @classmethod
+    def _of(cls, data: dict[str, Matrix]) -> "Views":
+        """Return the views of matrices that were checked before."""
+        views = cls.__new__(cls)
+        views._data = data
+        return views
+
+    @staticmethod
+    def split(X: Any, n_views: int, random_state: Any = None) -> "Views":
+        """Split the columns of one matrix at random into ``view0``, ``view1``, ...
+
+        Each column goes to one view and keeps its order; sizes differ by one at most.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_rows, n_columns)
+        n_views : int
+        random_state : int, RandomState, Generator or None
+        """
+        X = _matrix(X, "X")
+        n_views, n_columns = operator.index(n_views), X.shape[1]
+        if not 1 <= n_views <= n_columns:
+            raise ValueError(f"n_views must lie between 1 and {n_columns} columns; got {n_views}")
+        is_generator = isinstance(random_state, np.random.Generator)
+        rng = random_state if is_generator else check_random_state(random_state)
+        parts = np.array_split(rng.permutation(n_columns), n_views)
+        return Views._of({f"view{i}": X[:, np.sort(part)] for i, part in enumerate(parts)})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the views, in order."""
+        return tuple(self._data)
+
+    @property
+    def n_views(self) -> int:
+        """The number of views."""
+        return len(self._data)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows, and of the columns of all views together."""
+        return len(self), sum(int(matrix.shape[1]) for matrix in self._data.values())
+
+    @property
+    def empty(self) -> NDArray[np.bool_]:
+        """Which rows say nothing in which view, of shape (n_rows, n_views).
+
+        A row says nothing if it has no non-zero, or nothing but NaN. A family for which a row of
+        zeros is a value like any other must look for itself.
+        """
+        return np.column_stack([_empty_rows(matrix) for matrix in self._data.values()])
+
+    def items(self) -> ItemsView[str, Matrix]:
+        """Return the pairs of name and matrix, in order."""
+        return self._data.items()
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(next(iter(self._data.values())).shape[0])
+
+    def __iter__(self) -> Iterator["Views"]:
+        """Iterate over the rows, each a `Views` of one row."""
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is a view of that name."""
+        return isinstance(name, str) and name in self._data
+
+    def __repr__(self) -> str:
+        """Return the names, shapes and dtypes in one line."""
+        views = (
+            f"{name!r} {matrix.shape} {'sparse' if _is_sparse(matrix) else 'dense'} {matrix.dtype}"
+            for name, matrix in self._data.items()
+        )
+        return f"<Views of {len(self)} rows: {', '.join(views)}>"
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: NumPy would nest one-row views without end."""
+        raise TypeError("Views are not one array; take one view by its name, or use .concat()")
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return one view (a name), some views (a list of names), or some rows (the rest)."""
+        if isinstance(key, str):
+            return self._data[self._known([key])[0]]
+        if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
+            return Views._of({name: self._data[name] for name in self._known(key)})
+        rows = _rows(key, len(self))
+        return Views._of({name: matrix[rows] for name, matrix in self._data.items()})
+
+    def concat(self) -> Matrix:
+        """Return all columns side by side: CSR if any view is sparse, else dense."""
+        parts = list(self._data.values())
+        if len(parts) == 1:
+            return parts[0]
+        if not any(_is_sparse(part) for part in parts):
+            return np.hstack(parts)
+        as_csr = sp.csr_array if any(isinstance(p, sp.sparray) for p in parts) else sp.csr_matrix
+        return sp.hstack([as_csr(_storable(part)) for part in parts], format="csr")
+
+    def merge(self, groups: Mapping[str, Iterable[str]]) -> "Views":
+        """Add views together that count over one shared vocabulary.
+
+        A merged view stands where the first of its members stood; the other views stay. The sum is
+        CSR if all members are sparse, else dense, in the dtype of ``np.sum``. These are the "merged
+        views" of Bickel and Scheffer (2005), Section 5: all text in one bag, all links in another.
+
+        Parameters
+        ----------
+        groups : dict of str to list of str
+            For each new view, the views to add up; they have the same number of columns.
+        """
+        members = {new: [old] if isinstance(old, str) else [*old] for new, old in groups.items()}
+        self._known([name for group in members.values() for name in group])
+        owner = {name: new for new, group in members.items() for name in group}
+        for new, group in members.items():
+            if not group or (new in self and new not in owner):
+                raise ValueError(f"cannot merge {group} into {new!r}: no members, or name taken")
+        merged: dict[str, dict[str, Matrix]] = {}
+        for name, matrix in self._data.items():
+            merged.setdefault(owner.get(name, name), {})[name] = matrix
+        return Views({new: _sum(parts) for new, parts in merged.items()})
+
+    def _known(self, names: list[str]) -> list[str]:
+        """Return the names if there are such views and none is named twice."""
+        for name in names:
+            if name not in self:
+                raise KeyError(f"no view {name!r}; there are {', '.join(map(repr, self.names))}")
+            if names.count(name) > 1:
+                raise ValueError(f"view {name!r} is named twice")
+        return names
+
+
+def as_views(X: Any, *, what: str = "X") -> Views:
+    """Return what an estimator was given as `Views`, with one row and one column at least.
+
+    Parameters
+    ----------
+    X : matrix, list or tuple of matrices, dict or Views
+        A list is several views if a member is two-dimensional (a sparse matrix, an array or a
+        DataFrame), else the rows of one matrix. One matrix becomes ``view0``; if its dtype is
+        object it is converted, as scikit-learn asks of an estimator.
+    what : str
+        The name of the argument, for error messages.
+    """
+    several = isinstance(X, list | tuple) and any(getattr(x, "ndim", 0) == 2 for x in X)
+    if several or isinstance(X, Views | Mapping):
+        data = _collect(_pairs(X), prefix=f"{what}, ", minimum=1)
+        return X if isinstance(X, Views) else Views._of(data)
+    return Views._of({"view0": _matrix(X, what, minimum=1, convert_objects=True)})
+
+
+def _pairs(data: Any) -> list[tuple[Any, Any]]:
+    if data is None:
+        return []
+    if isinstance(data, Views | Mapping):
+        return list(data.items())
+    if isinstance(data, list | tuple):
+        return [(f"view{i}", matrix) for i, matrix in enumerate(data)]
+    kind = type(data).__name__
+    raise TypeError(f"Views takes a dict or a list of matrices, not {kind}; write Views([X])")
+
+
+def _collect(pairs: list[tuple[Any, Any]], prefix: str = "", minimum: int = 0) -> dict[str, Matrix]:
+    """Return the checked matrices by name."""
+    if not pairs:
+        raise ValueError(f"{prefix}there must be at least one view")
+    data: dict[str, Matrix] = {}
+    for name, X in pairs:
+        if not isinstance(name, str) or not name or name in data:
+            raise ValueError(f"{prefix}view names must be unique non-empty strings; got {name!r}")
+        data[name] = _matrix(X, f"{prefix}view {name!r}", minimum=minimum)
+        first, *_ = data
+        if data[first].shape[0] != data[name].shape[0]:
+            raise ValueError(
+                f"{prefix}view {first!r} has {data[first].shape[0]} rows but view {name!r} has "
+                f"{data[name].shape[0]}; all views must describe the same rows"
+            )
+    return data
+
+
+def _matrix(X: Any, label: str, *, minimum: int = 0, convert_objects: bool = False) -> Matrix:
+    """Return `X` as CSR or dense numbers, without a copy if it is that already."""
+    try:
+        if not hasattr(X, "shape") or isinstance(X, np.matrix):
+            X = np.asarray(X)
+        if not convert_objects and getattr(getattr(X, "dtype", None), "kind", "") == "O":
+            raise TypeError("holds Python objects, not numbers; convert it with X.astype(float)")
+        limits = {"ensure_min_samples": minimum, "ensure_min_features": minimum}
+        X = check_array(X, accept_sparse="csr", ensure_all_finite=False, **limits)
+        if X.dtype.kind not in "biuf":
+            raise TypeError(f"holds {X.dtype}, not numbers")
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{label}: {error}") from error
+    return _storable(X) if _is_sparse(X) else X
+
+
+def _is_sparse(matrix: Matrix) -> bool:
+    return bool(sp.issparse(matrix))
+
+
+def _storable(matrix: Matrix) -> Matrix:
+    """Return the matrix in a dtype that scipy can index and stack; float16 is none."""
+    return matrix.astype(np.float32) if matrix.dtype == np.float16 else matrix
+
+
+def _rows(key: Any, n_rows: int) -> slice | NDArray[np.intp]:
+    """Return what to index every matrix with, so that it stays two-dimensional."""
+    # scikit-learn asks whatever has a shape for ``X[rows, ...]``; no other tuple means rows.
+    if isinstance(key, tuple):
+        key = key[0] if len(key) == 2 and key[1] is Ellipsis else None
+    if isinstance(key, slice):
+        return key
+    rows = np.asarray(key, dtype=np.intp if isinstance(key, list) and not key else None)
+    if rows.dtype.kind in "iu" and rows.ndim < 2:
+        return np.atleast_1d(rows).astype(np.intp, copy=False)
+    if rows.dtype.kind == "b" and rows.shape == (n_rows,):
+        return np.flatnonzero(rows)
+    raise IndexError(f"index by rows (a slice, integers, a mask of length {n_rows}) or by names")
+
+
+def _empty_rows(matrix: Matrix) -> NDArray[np.bool_]:
+    """Return which rows have no non-zero, or nothing but NaN."""
+    if not _is_sparse(matrix):
+        return np.asarray(~matrix.any(axis=1) | np.isnan(matrix).all(axis=1))
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()  # because the caller's must stay as it is
+        matrix.sum_duplicates()  # because they may cancel
+    n_nonzero, n_nan = (
+        np.diff(np.append(0, np.cumsum(flags))[matrix.indptr])
+        for flags in (matrix.data != 0, np.isnan(matrix.data))
+    )
+    return np.asarray((n_nonzero == 0) | (n_nan == matrix.shape[1]))
+
+
+def _sum(parts: dict[str, Matrix]) -> Matrix:
+    """Return the sum of matrices of one width; one matrix stays as it is."""
+    widths = {name: part.shape[1] for name, part in parts.items()}
+    if len({*widths.values()}) > 1:
+        raise ValueError(
+            f"merge adds views of the same columns, but the numbers of columns differ: {widths}; "
+            f"to place columns side by side use views[{[*parts]}].concat()"
+        )
+    first, *others = parts.values()
+    if not others:
+        return first
+    # NumPy's dtype for sums, because small integers would wrap around.
+    dtype = np.zeros(1, np.result_type(*(part.dtype for part in parts.values()))).sum().dtype
+    total = reduce(operator.add, others, first.astype(dtype))
+    return total if _is_sparse(total) else np.asarray(total)

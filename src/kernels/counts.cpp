@@ -1,0 +1,436 @@
+// The kernels over sparse rows. Compiled once per instruction set, with COEM_ISA naming it.
+// One block of rows per call, serial; the caller releases the GIL and owns the threads.
+
+#include "counts.hpp"
+
+#include <cstddef>
+#include <cstdlib>
+#include <limits>
+#include <type_traits>
+
+#include "simd.hpp"
+
+namespace coem::COEM_ISA {
+namespace {
+
+using std::int32_t;
+using std::int64_t;
+
+constexpr int AHEAD = 12;         // non-zeros between a prefetch and its use
+constexpr int RUN = 16;           // products summed in T before they join a double
+constexpr int MAX_UNITS = 6;      // vectors of LANES sums that stay in registers
+constexpr double FORBIDDEN = -1e30;
+
+// Below this share of its row a responsibility is left out of single-precision sums.
+template <class T> constexpr double NEGLIGIBLE = std::is_same_v<T, float> ? 1e-9 : 0.0;
+
+// Scratch memory. Not std::vector: its code would be compiled here for a newer instruction set,
+// and the linker may hand that one copy to the baseline.
+template <class T>
+class Buffer {
+  public:
+    Buffer() = default;
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() { std::free(memory_); }
+
+    T* of(std::size_t n) {
+        if (n > capacity_) {
+            std::free(memory_);
+            memory_ = static_cast<T*>(std::malloc(n * sizeof(T)));
+            if (!memory_) std::abort();  // a row's worth of scratch: the machine is out of memory
+            capacity_ = n;
+        }
+        return memory_;
+    }
+    T* of(int64_t n) { return of(static_cast<std::size_t>(n)); }
+
+  private:
+    T* memory_ = nullptr;
+    std::size_t capacity_ = 0;
+};
+
+// A row's indices and values in the kernel's own types: the caller's memory where the types
+// agree, a scratch copy of this one row where they do not.
+template <class T>
+class Rows {
+  public:
+    explicit Rows(const Csr& X) : X_(X) {}
+
+    int64_t size() const { return X_.n_rows; }
+
+    void seek(int64_t row) {
+        begin_ = at(X_.indptr, row);
+        length = at(X_.indptr, row + 1) - begin_;
+        const auto n = static_cast<std::size_t>(length);
+        if (X_.index == Number::i32) {
+            index = static_cast<const int32_t*>(X_.indices) + begin_;
+        } else {
+            index = converted(static_cast<const int64_t*>(X_.indices) + begin_, n, indices_);
+        }
+        switch (X_.value) {
+            case Number::f32: take<float>(n); break;
+            case Number::f64: take<double>(n); break;
+            case Number::i32: take<int32_t>(n); break;
+            case Number::i64: take<int64_t>(n); break;
+        }
+    }
+
+    // Ask for a row that will be visited soon, when rows are not visited in order.
+    void prefetch(int64_t row) const {
+        const int64_t begin = at(X_.indptr, row);
+        const int64_t end = at(X_.indptr, row + 1);
+        fetch(X_.indices, X_.index, begin, end);
+        fetch(X_.data, X_.value, begin, end);
+    }
+
+    const int32_t* index = nullptr;
+    const T* value = nullptr;
+    int64_t length = 0;
+
+  private:
+    template <class S> void take(std::size_t n) {
+        const S* source = static_cast<const S*>(X_.data) + begin_;
+        if constexpr (std::is_same_v<S, T>) {
+            value = source;
+        } else {
+            value = converted(source, n, values_);
+        }
+    }
+
+    static void fetch(const void* array, Number kind, int64_t begin, int64_t end) {
+        const int64_t size = kind == Number::f32 || kind == Number::i32 ? 4 : 8;
+        const auto* bytes = static_cast<const char*>(array);
+        for (int64_t b = begin * size; b < end * size; b += 64) __builtin_prefetch(bytes + b);
+    }
+
+    int64_t at(const void* indptr, int64_t i) const {
+        return X_.index == Number::i32 ? static_cast<const int32_t*>(indptr)[i]
+                                       : static_cast<const int64_t*>(indptr)[i];
+    }
+
+    template <class S, class U>
+    static const U* converted(const S* source, std::size_t n, Buffer<U>& target) {
+        U* to = target.of(n);
+        for (std::size_t p = 0; p < n; ++p) to[p] = static_cast<U>(source[p]);
+        return to;
+    }
+
+    const Csr& X_;
+    int64_t begin_ = 0;
+    Buffer<int32_t> indices_;
+    Buffer<T> values_;
+};
+
+// ---- scores: a row times a table --------------------------------------------------------
+
+// Sums of N vectors of components, kept in registers over the words of the row. A run of words is
+// summed in T and the runs in double, so that a long row costs no digits.
+template <class T, int N>
+void score_units(const Rows<T>& row, const T* table, int64_t stride, double* out) {
+    double total[N * LANES] = {};
+    for (int64_t start = 0; start < row.length; start += RUN) {
+        const int64_t stop = start + RUN < row.length ? start + RUN : row.length;
+        Vec<T> sum[N] = {};
+        for (int64_t p = start; p < stop; ++p) {
+            if (p + AHEAD < row.length) {
+                __builtin_prefetch(table + int64_t{row.index[p + AHEAD]} * stride);
+            }
+            const T* word = table + int64_t{row.index[p]} * stride;
+            const T x = row.value[p];
+            for (int u = 0; u < N; ++u) sum[u] += x * load(word + u * LANES);
+        }
+        for (int u = 0; u < N; ++u) {
+            for (int l = 0; l < LANES; ++l) total[u * LANES + l] += sum[u][l];
+        }
+    }
+    for (int j = 0; j < N * LANES; ++j) out[j] = total[j];
+}
+
+template <class T>
+void score_row(const Rows<T>& row, const T* table, int64_t stride, int64_t units, double* out) {
+    while (units > 0) {
+        // Even shares, so that 13 vectors go as 5 + 4 + 4 and not as 6 + 6 + 1.
+        const int64_t passes = (units + MAX_UNITS - 1) / MAX_UNITS;
+        const int64_t take = (units + passes - 1) / passes;
+        switch (take) {
+            case 1: score_units<T, 1>(row, table, stride, out); break;
+            case 2: score_units<T, 2>(row, table, stride, out); break;
+            case 3: score_units<T, 3>(row, table, stride, out); break;
+            case 4: score_units<T, 4>(row, table, stride, out); break;
+            case 5: score_units<T, 5>(row, table, stride, out); break;
+            default: score_units<T, 6>(row, table, stride, out); break;
+        }
+        table += take * LANES;
+        out += take * LANES;
+        units -= take;
+    }
+}
+
+template <class T>
+void scores(const Csr& X, const T* table, int64_t stride, int64_t k, double* out) {
+    const int64_t units = (k + LANES - 1) / LANES;
+    Buffer<double> padded;
+    double* sums = padded.of(units * LANES);
+    Rows<T> row(X);
+    for (int64_t i = 0; i < row.size(); ++i) {
+        row.seek(i);
+        score_row(row, table, stride, units, sums);
+        for (int64_t j = 0; j < k; ++j) out[i * k + j] = sums[j];
+    }
+}
+
+// ---- posterior: from log joint to responsibilities ----------------------------------------
+
+// One row's log joint, padded to whole vectors with components that have no chance.
+template <class T>
+class Joint {
+  public:
+    explicit Joint(int64_t k) : k_(k), units_((k + LANES - 1) / LANES) {
+        joint_ = doubles_.of(2 * units_ * LANES);
+        weights_ = joint_ + units_ * LANES;
+        resp_ = values_.of(units_ * LANES);
+    }
+
+    void set_weights(const double* log_weights) {
+        for (int64_t j = 0; j < units_ * LANES; ++j) weights_[j] = j < k_ ? log_weights[j] : 0.0;
+    }
+
+    void set(const double* log_prob, const std::uint8_t* allowed) {
+        for (int64_t j = 0; j < k_; ++j) joint_[j] = log_prob[j];
+        for (int64_t j = k_; j < units_ * LANES; ++j) joint_[j] = FORBIDDEN;
+        each([&](int64_t j) { store(joint_ + j, load(joint_ + j) + load(weights_ + j)); });
+        if (allowed) {
+            for (int64_t j = 0; j < k_; ++j) joint_[j] = allowed[j] ? joint_[j] : FORBIDDEN;
+        }
+        Vec<double> most = load(joint_);
+        each([&](int64_t j) {
+            const Vec<double> v = load(joint_ + j);
+            most = v > most ? v : most;
+        });
+        top = most[0];
+        for (int l = 1; l < LANES; ++l) top = most[l] > top ? most[l] : top;
+    }
+
+    // Set the responsibilities to exp(beta (joint - top)) and return their sum.
+    double soften(double beta) {
+        Vec<T> part = {};
+        each([&](int64_t j) {
+            const Vec<T> r = exp_each(convert<T>(beta * (load(joint_ + j) - top)));
+            store(resp_ + j, r);
+            part += r;
+        });
+        return static_cast<double>(sum(part));
+    }
+
+    // beta = 0: every allowed component alike. Returns the mean log joint, which is the limit of
+    // the tempered objective less the constant log(k) / beta.
+    double level(double weight, T* resp) const {
+        int64_t open = 0;
+        double total = 0.0;
+        for (int64_t j = 0; j < k_; ++j) {
+            open += joint_[j] > FORBIDDEN;
+            total += joint_[j] > FORBIDDEN ? joint_[j] : 0.0;
+        }
+        const T share = static_cast<T>(weight / static_cast<double>(open));
+        for (int64_t j = 0; j < k_; ++j) resp[j] = joint_[j] > FORBIDDEN ? share : T{0};
+        return total / static_cast<double>(open);
+    }
+
+    // All the weight to the best component; of equals the first wins.
+    void harden(double weight, T* resp) const {
+        int64_t best = 0;
+        while (joint_[best] != top) ++best;
+        for (int64_t j = 0; j < k_; ++j) resp[j] = j == best ? static_cast<T>(weight) : T{0};
+    }
+
+    void write_resp(double scale, T* resp) const {
+        const T factor = static_cast<T>(scale);
+        for (int64_t j = 0; j < k_; ++j) resp[j] = resp_[j] * factor;
+    }
+
+    void write_log_posterior(double evidence, double* out) const {
+        for (int64_t j = 0; j < k_; ++j) {
+            out[j] = joint_[j] > FORBIDDEN ? joint_[j] - evidence : FORBIDDEN;
+        }
+    }
+
+    double top = 0.0;
+
+  private:
+    template <class Step> void each(const Step& step) const {
+        for (int64_t u = 0; u < units_; ++u) step(u * LANES);
+    }
+
+    int64_t k_;
+    int64_t units_;
+    Buffer<double> doubles_;
+    Buffer<T> values_;
+    double* joint_;
+    double* weights_;
+    T* resp_;
+};
+
+template <class T>
+void posterior_row(const PosteriorArgs& a, int64_t i, Joint<T>& joint, T* resp) {
+    const int64_t k = a.n_components;
+    double* log_prob = a.log_joint + i * k;
+    joint.set(log_prob, a.allowed ? a.allowed + i * k : nullptr);
+    const double weight = a.row_weight ? a.row_weight[i] : 1.0;
+    double total = joint.soften(1.0);
+    a.evidence[i] = joint.top + std::log(total);
+    a.objective[i] = a.evidence[i];
+    if (a.hard) {
+        a.objective[i] = joint.top;
+        joint.harden(weight, resp);
+    } else if (a.beta > 0.0) {
+        if (a.beta != 1.0) {
+            total = joint.soften(a.beta);
+            a.objective[i] = joint.top + std::log(total) / a.beta;
+        }
+        joint.write_resp(weight / total, resp);
+    } else {
+        a.objective[i] = joint.level(weight, resp);
+    }
+    joint.write_log_posterior(a.evidence[i], log_prob);
+}
+
+template <class T> void posterior(const PosteriorArgs& a, T* resp) {
+    Joint<T> joint(a.n_components);
+    joint.set_weights(a.log_weights);
+    for (int64_t i = 0; i < a.n_rows; ++i) posterior_row(a, i, joint, resp + i * a.n_components);
+}
+
+// ---- accumulate: rows times responsibilities ----------------------------------------------
+// Every cell is summed in the order of the rows, by one thread, and both ways leave out the same
+// responsibilities: lists and tiles give the same bits.
+
+template <class T> T least(const T* resp, int64_t k) {
+    Vec<T> part = {};
+    int64_t j = 0;
+    for (; j + LANES <= k; j += LANES) part += load(resp + j);
+    T total = sum(part);
+    for (; j < k; ++j) total += resp[j];
+    return static_cast<T>(NEGLIGIBLE<T>) * total;
+}
+
+// Call visit(row, component, responsibility) for all that matter, skipping vectors without any.
+template <class T, class Visit>
+void each_active(const T* resp, int64_t n, int64_t k, const Visit& visit) {
+    for (int64_t i = 0; i < n; ++i, resp += k) {
+        const T bound = least(resp, k);
+        for (int64_t start = 0; start < k; start += LANES) {
+            const int64_t stop = start + LANES < k ? start + LANES : k;
+            int any = 0;
+            if (stop - start == LANES) {
+                for (int l = 0; l < LANES; ++l) any |= resp[start + l] > bound;
+            } else {
+                any = 1;
+            }
+            if (!any) continue;
+            for (int64_t j = start; j < stop; ++j) {
+                if (resp[j] > bound) visit(i, j, resp[j]);
+            }
+        }
+    }
+}
+
+template <class T>
+bool list_active(const T* resp, int64_t n, int64_t k, const Lists<T>& lists) {
+    int64_t* offsets = lists.offsets;
+    for (int64_t j = 0; j <= k; ++j) offsets[j] = 0;
+    each_active(resp, n, k, [&](int64_t, int64_t j, T) { ++offsets[j + 1]; });
+    for (int64_t j = 0; j < k; ++j) offsets[j + 1] += offsets[j];
+    if (offsets[k] > lists.capacity) return false;
+    each_active(resp, n, k, [&](int64_t i, int64_t j, T r) {
+        lists.rows[offsets[j]] = static_cast<int32_t>(i);
+        lists.weights[offsets[j]++] = r;
+    });
+    for (int64_t j = k; j > 0; --j) offsets[j] = offsets[j - 1];  // undo the moves of filling
+    offsets[0] = 0;
+    return true;
+}
+
+// One component at a time: its sums stay in the cache while its rows go by.
+template <class T>
+void accumulate_lists(const Csr& X, const Lists<T>& lists, int64_t lo, int64_t hi, double* sums,
+                      int64_t n_words) {
+    Rows<T> row(X);
+    for (int64_t j = lo; j < hi; ++j) {
+        double* __restrict word = sums + j * n_words;
+        for (int64_t e = lists.offsets[j]; e < lists.offsets[j + 1]; ++e) {
+            if (e + 1 < lists.offsets[j + 1]) row.prefetch(lists.rows[e + 1]);
+            row.seek(lists.rows[e]);
+            const auto r = static_cast<double>(lists.weights[e]);
+            for (int64_t p = 0; p < row.length; ++p) {
+                word[row.index[p]] += static_cast<double>(row.value[p]) * r;
+            }
+        }
+    }
+}
+
+// Eight components at a time, side by side in a scratch table of one cache line a word.
+template <class T>
+void accumulate_tile(const Csr& X, const T* resp, int64_t k, int64_t lo, int64_t hi, double* sums,
+                     int64_t n_words) {
+    Buffer<double> scratch;
+    double* tile = scratch.of(n_words * LANES);
+    for (int64_t c = 0; c < n_words * LANES; ++c) tile[c] = 0.0;
+    Rows<T> row(X);
+    for (int64_t i = 0; i < row.size(); ++i, resp += k) {
+        const T bound = least(resp, k);
+        double r[LANES] = {};
+        for (int64_t j = lo; j < hi; ++j) {
+            r[j - lo] = resp[j] > bound ? static_cast<double>(resp[j]) : 0.0;
+        }
+        row.seek(i);
+        for (int64_t p = 0; p < row.length; ++p) {
+            if (p + AHEAD < row.length) {
+                __builtin_prefetch(tile + int64_t{row.index[p + AHEAD]} * LANES, 1);
+            }
+            double* word = tile + int64_t{row.index[p]} * LANES;
+            const auto x = static_cast<double>(row.value[p]);
+            for (int l = 0; l < LANES; ++l) word[l] += x * r[l];
+        }
+    }
+    for (int64_t j = lo; j < hi; ++j) {
+        for (int64_t w = 0; w < n_words; ++w) sums[j * n_words + w] = tile[w * LANES + (j - lo)];
+    }
+}
+
+// ---- log_table: from sums to log probabilities --------------------------------------------
+
+template <class T>
+void log_table(const double* sums, int64_t n_words, int64_t k, int64_t lo, int64_t hi,
+               double alpha, const double* shift, double floor, T* table, int64_t stride) {
+    // Eight words at a time: their corner of the table stays in the first cache.
+    const Vec<T> smallest = Vec<T>{} + std::numeric_limits<T>::min();
+    const Vec<T> lowest = Vec<T>{} + static_cast<T>(floor);
+    for (int64_t start = lo; start < hi; start += LANES) {
+        const int64_t n = start + LANES < hi ? LANES : hi - start;
+        T* corner = table + start * stride;
+        for (int64_t j = 0; j < k; ++j) {
+            double from[LANES] = {};
+            std::memcpy(from, sums + j * n_words + start, static_cast<std::size_t>(n) * sizeof *from);
+            const Vec<T> mass = convert<T>(load(from) + alpha);
+            const Vec<T> logs = log_each(mass < smallest ? smallest : mass) - static_cast<T>(shift[j]);
+            const Vec<T> kept = mass < smallest ? lowest : logs;
+            for (int64_t w = 0; w < n; ++w) corner[w * stride + j] = kept[w];
+        }
+        for (int64_t w = 0; w < n; ++w) {
+            for (int64_t j = k; j < stride; ++j) corner[w * stride + j] = T{0};
+        }
+    }
+}
+
+}  // namespace
+
+template <class T> const Kernels<T>& table() {
+    static const Kernels<T> all{scores<T>,           posterior<T>,       list_active<T>,
+                                accumulate_lists<T>, accumulate_tile<T>, log_table<T>};
+    return all;
+}
+template const Kernels<float>& table<float>();
+template const Kernels<double>& table<double>();
+
+}  // namespace coem::COEM_ISA

@@ -1,0 +1,73 @@
+// Sparse rows times tables: what the count families compute. Declarations shared by every
+// instruction set; `counts.cpp` is compiled once for each of them.
+#pragma once
+
+#include <cstdint>
+
+namespace coem {
+
+// The numbers of a CSR matrix as the caller holds them: nothing is copied or converted up front.
+enum class Number : int { f32, f64, i32, i64 };
+
+struct Csr {
+    const void* indptr;   // IN, n_rows + 1
+    const void* indices;  // IN
+    const void* data;     // IN
+    Number index;         // i32 or i64, of indptr and indices
+    Number value;         // of data
+    std::int64_t n_rows;
+};
+
+// Posterior rule for one block of rows. `log_joint` becomes log p(component | row) at beta = 1;
+// forbidden components get a large negative number, never -inf.
+struct PosteriorArgs {
+    double* log_joint;             // IN/OUT (n, k): log p(row | component), without the weights
+    const double* log_weights;     // IN (k)
+    const std::uint8_t* allowed;   // IN (n, k), or null: every component is allowed
+    const double* row_weight;      // IN (n), or null: ones
+    std::int64_t n_rows;
+    std::int64_t n_components;
+    double beta;
+    bool hard;
+    double* evidence;              // OUT (n): log sum_k exp(log joint)
+    double* objective;             // OUT (n): what the rule maximises, tempered
+};
+
+// Which rows matter to which component: component j owns entries offsets[j] .. offsets[j + 1].
+template <class T>
+struct Lists {
+    std::int64_t* offsets;  // (k + 1)
+    std::int32_t* rows;     // (capacity)
+    T* weights;             // (capacity)
+    std::int64_t capacity;
+};
+
+template <class T>
+struct Kernels {
+    // out (n, k) = X table^T, table (V, stride) holding the components of a word side by side
+    void (*scores)(const Csr&, const T* table, std::int64_t stride, std::int64_t k, double* out);
+    void (*posterior)(const PosteriorArgs&, T* resp);
+    // false if more entries matter than the lists can hold
+    bool (*list_active)(const T* resp, std::int64_t n, std::int64_t k, const Lists<T>&);
+    // sums (k, V) += X^T resp for the components lo <= j < hi, over the rows that matter to each
+    void (*accumulate_lists)(const Csr&, const Lists<T>&, std::int64_t lo, std::int64_t hi,
+                             double* sums, std::int64_t n_words);
+    // the same over all rows, for resp that is not sparse; hi - lo <= 8
+    void (*accumulate_tile)(const Csr&, const T* resp, std::int64_t k, std::int64_t lo,
+                            std::int64_t hi, double* sums, std::int64_t n_words);
+    // table (V, stride) = log(sums (k, V) + alpha) - shift (k), for the words lo <= w < hi
+    void (*log_table)(const double* sums, std::int64_t n_words, std::int64_t k, std::int64_t lo,
+                      std::int64_t hi, double alpha, const double* shift, double floor, T* table,
+                      std::int64_t stride);
+};
+
+template <class T> const Kernels<T>& kernels();  // the fastest that this machine can run
+const char* instruction_set();
+
+namespace baseline { template <class T> const Kernels<T>& table(); }
+#ifdef COEM_X86
+namespace avx2 { template <class T> const Kernels<T>& table(); }
+namespace avx512 { template <class T> const Kernels<T>& table(); }
+#endif
+
+}  // namespace coem

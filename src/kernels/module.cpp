@@ -1,0 +1,209 @@
+// Python bindings of the kernels, and the choice of instruction set.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+
+#include <nanobind/stl/optional.h>
+
+#include "counts.hpp"
+
+namespace nb = nanobind;
+
+namespace coem {
+
+namespace {
+
+enum class Isa { baseline, avx2, avx512 };
+
+Isa detect() {
+    // COEM_ISA holds the kernels down to an older instruction set, for tests and for debugging.
+    const char* wish = std::getenv("COEM_ISA");
+    const bool any = !wish || !*wish;
+#ifdef COEM_X86
+    __builtin_cpu_init();
+    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") &&
+                            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (has_avx512 && (any || !std::strcmp(wish, "avx512"))) return Isa::avx512;
+    if (has_avx2 && (any || std::strcmp(wish, "baseline"))) return Isa::avx2;
+#else
+    (void)any;
+#endif
+    return Isa::baseline;
+}
+
+const Isa isa = detect();
+
+}  // namespace
+
+template <class T> const Kernels<T>& kernels() {
+#ifdef COEM_X86
+    if (isa == Isa::avx512) return avx512::table<T>();
+    if (isa == Isa::avx2) return avx2::table<T>();
+#endif
+    return baseline::table<T>();
+}
+
+const char* instruction_set() {
+    return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "baseline";
+}
+
+namespace {
+
+using Any1 = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T> using Out1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+void require(bool ok, const char* what) {
+    if (!ok) throw std::invalid_argument(what);
+}
+
+Number number(const Any1& array) {
+    if (array.dtype() == nb::dtype<float>()) return Number::f32;
+    if (array.dtype() == nb::dtype<double>()) return Number::f64;
+    if (array.dtype() == nb::dtype<std::int32_t>()) return Number::i32;
+    if (array.dtype() == nb::dtype<std::int64_t>()) return Number::i64;
+    throw std::invalid_argument("a CSR array is neither float32, float64, int32 nor int64");
+}
+
+Csr csr(const Any1& indptr, const Any1& indices, const Any1& data) {
+    const Number index = number(indptr);
+    require(index == Number::i32 || index == Number::i64, "indptr must hold integers");
+    require(number(indices) == index, "indices and indptr must have the same dtype");
+    require(indptr.shape(0) >= 1, "indptr must not be empty");
+    require(indices.shape(0) == data.shape(0), "indices and data must have the same length");
+    return {indptr.data(), indices.data(), data.data(), index, number(data),
+            static_cast<std::int64_t>(indptr.shape(0)) - 1};
+}
+
+std::int64_t extent(std::size_t n) { return static_cast<std::int64_t>(n); }
+
+template <class T>
+void scores(const Any1& indptr, const Any1& indices, const Any1& data, const In2<T>& table,
+            const Out2<double>& out) {
+    const Csr X = csr(indptr, indices, data);
+    const std::int64_t k = extent(out.shape(1));
+    require(extent(out.shape(0)) == X.n_rows, "out must have one row for each row of X");
+    require(table.shape(1) % 8 == 0 && extent(table.shape(1)) >= k, "table rows must be padded");
+    const nb::gil_scoped_release free;
+    kernels<T>().scores(X, table.data(), extent(table.shape(1)), k, out.data());
+}
+
+template <class T>
+Lists<T> lists(const Out1<std::int64_t>& offsets, const Out1<std::int32_t>& rows,
+               const Out1<T>& weights) {
+    require(offsets.shape(0) >= 1 && rows.shape(0) == weights.shape(0), "lists: wrong lengths");
+    return {offsets.data(), rows.data(), weights.data(), extent(rows.shape(0))};
+}
+
+template <class T>
+bool list_active(const In2<T>& resp, const Out1<std::int64_t>& offsets,
+                 const Out1<std::int32_t>& rows, const Out1<T>& weights) {
+    const Lists<T> all = lists<T>(offsets, rows, weights);
+    require(offsets.shape(0) == resp.shape(1) + 1, "offsets must have k + 1 entries");
+    const nb::gil_scoped_release free;
+    return kernels<T>().list_active(resp.data(), extent(resp.shape(0)), extent(resp.shape(1)), all);
+}
+
+template <class T>
+void accumulate_lists(const Any1& indptr, const Any1& indices, const Any1& data,
+                      const Out1<std::int64_t>& offsets, const Out1<std::int32_t>& rows,
+                      const Out1<T>& weights, std::int64_t lo, std::int64_t hi,
+                      const Out2<double>& sums) {
+    const Csr X = csr(indptr, indices, data);
+    const Lists<T> all = lists<T>(offsets, rows, weights);
+    require(0 <= lo && lo <= hi && hi <= extent(sums.shape(0)), "components out of range");
+    require(offsets.shape(0) == sums.shape(0) + 1, "offsets must have k + 1 entries");
+    const nb::gil_scoped_release free;
+    kernels<T>().accumulate_lists(X, all, lo, hi, sums.data(), extent(sums.shape(1)));
+}
+
+template <class T>
+void accumulate_tile(const Any1& indptr, const Any1& indices, const Any1& data,
+                     const In2<T>& resp, std::int64_t lo, std::int64_t hi,
+                     const Out2<double>& sums) {
+    const Csr X = csr(indptr, indices, data);
+    const std::int64_t k = extent(resp.shape(1));
+    require(extent(resp.shape(0)) == X.n_rows, "resp must have one row for each row of X");
+    require(0 <= lo && lo <= hi && hi <= k && hi - lo <= 8 && k == extent(sums.shape(0)),
+            "components out of range");
+    const nb::gil_scoped_release free;
+    kernels<T>().accumulate_tile(X, resp.data(), k, lo, hi, sums.data(), extent(sums.shape(1)));
+}
+
+PosteriorArgs posterior_args(const In1<double>& log_weights,
+                             const std::optional<In2<std::uint8_t>>& allowed,
+                             const std::optional<In1<double>>& row_weight, double beta, bool hard,
+                             const Out1<double>& evidence, const Out1<double>& objective) {
+    const std::size_t n = evidence.shape(0);
+    const std::size_t k = log_weights.shape(0);
+    require(objective.shape(0) == n, "objective must have one entry a row");
+    require(!allowed || (allowed->shape(0) == n && allowed->shape(1) == k), "allowed: wrong shape");
+    require(!row_weight || row_weight->shape(0) == n, "row_weight must have one entry a row");
+    return {nullptr, log_weights.data(), allowed ? allowed->data() : nullptr,
+            row_weight ? row_weight->data() : nullptr, extent(n), extent(k), beta, hard,
+            evidence.data(), objective.data()};
+}
+
+template <class T>
+void posterior(const Out2<double>& log_joint, const In1<double>& log_weights,
+               const std::optional<In2<std::uint8_t>>& allowed,
+               const std::optional<In1<double>>& row_weight, double beta, bool hard,
+               const Out1<double>& evidence, const Out1<double>& objective, const Out2<T>& resp) {
+    PosteriorArgs args =
+        posterior_args(log_weights, allowed, row_weight, beta, hard, evidence, objective);
+    const auto fits = [&](const auto& a) {
+        return extent(a.shape(0)) == args.n_rows && extent(a.shape(1)) == args.n_components;
+    };
+    require(fits(log_joint) && fits(resp), "log_joint and resp must be (rows, components)");
+    args.log_joint = log_joint.data();
+    const nb::gil_scoped_release free;
+    kernels<T>().posterior(args, resp.data());
+}
+
+template <class T>
+void log_table(const In2<double>& sums, std::int64_t lo, std::int64_t hi, double alpha,
+               const In1<double>& shift, double floor, const Out2<T>& table) {
+    require(sums.shape(1) == table.shape(0) && 0 <= lo && lo <= hi && hi <= extent(sums.shape(1)),
+            "words out of range");
+    require(shift.shape(0) == sums.shape(0) && sums.shape(0) <= table.shape(1), "wrong components");
+    const nb::gil_scoped_release free;
+    kernels<T>().log_table(sums.data(), extent(sums.shape(1)), extent(sums.shape(0)), lo, hi,
+                           alpha, shift.data(), floor, table.data(), extent(table.shape(1)));
+}
+
+template <class T> void bind(nb::module_& m) {
+    const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
+    m.def("scores", scores<T>, exact("indptr"), exact("indices"), exact("data"), exact("table"),
+          exact("out"));
+    m.def("list_active", list_active<T>, exact("resp"), exact("offsets"), exact("rows"),
+          exact("weights"));
+    m.def("accumulate_lists", accumulate_lists<T>, exact("indptr"), exact("indices"),
+          exact("data"), exact("offsets"), exact("rows"), exact("weights"), nb::arg("lo"),
+          nb::arg("hi"), exact("sums"));
+    m.def("accumulate_tile", accumulate_tile<T>, exact("indptr"), exact("indices"), exact("data"),
+          exact("resp"), nb::arg("lo"), nb::arg("hi"), exact("sums"));
+    m.def("posterior", posterior<T>, exact("log_joint"), exact("log_weights"),
+          exact("allowed").none(), exact("row_weight").none(), nb::arg("beta"), nb::arg("hard"),
+          exact("evidence"), exact("objective"), exact("resp"));
+    m.def("log_table", log_table<T>, exact("sums"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("alpha"), exact("shift"), nb::arg("floor"), exact("table"));
+}
+
+}  // namespace
+
+}  // namespace coem
+
+NB_MODULE(_kernels, m) {
+    m.doc() = "Compiled kernels. Use their faces in coem.kernels.";
+    m.def("instruction_set", coem::instruction_set);
+    coem::bind<float>(m);
+    coem::bind<double>(m);
+}

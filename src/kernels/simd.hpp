@@ -1,0 +1,83 @@
+// Vectors of eight components, and exp and log that the compiler can vectorise.
+// Included by one translation unit per instruction set: everything here is inline and static.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace {
+
+constexpr int LANES = 8;
+
+template <class T> struct VecOf;
+template <> struct VecOf<float> { typedef float type __attribute__((vector_size(LANES * 4))); };
+template <> struct VecOf<double> { typedef double type __attribute__((vector_size(LANES * 8))); };
+template <class T> using Vec = typename VecOf<T>::type;
+
+template <class T> inline Vec<T> load(const T* p) {
+    Vec<T> v;
+    std::memcpy(&v, p, sizeof v);  // rows of a table need not be aligned
+    return v;
+}
+
+template <class T> inline void store(T* p, const Vec<T>& v) { std::memcpy(p, &v, sizeof v); }
+
+typedef std::int32_t Int8 __attribute__((vector_size(LANES * 4)));
+
+template <class To> inline Vec<To> convert(const Vec<double>& v) {
+    return __builtin_convertvector(v, Vec<To>);
+}
+
+template <class V> inline auto sum(const V& v) {
+    return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7]));
+}
+
+inline Vec<double> exp_each(Vec<double> x) {
+    for (int l = 0; l < LANES; ++l) x[l] = std::exp(x[l]);
+    return x;
+}
+
+inline Vec<double> log_each(Vec<double> x) {
+    for (int l = 0; l < LANES; ++l) x[l] = std::log(x[l]);
+    return x;
+}
+
+// exp for x <= 0 in single precision (Cephes' reduction and polynomial), 2e-7 relative.
+inline Vec<float> exp_each(Vec<float> x) {
+    constexpr float lowest = -87.0f;
+    constexpr float magic = 12582912.0f;  // adding 1.5 * 2^23 rounds to an integer
+    const Vec<float> y = x < lowest ? Vec<float>{} + lowest : x;
+    const Vec<float> n = (y * 1.44269504088896341f + magic) - magic;
+    const Vec<float> r = (y - n * 0.693359375f) + n * 2.12194440e-4f;
+    Vec<float> p = 1.9875691500e-4f * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    const Int8 power = (__builtin_convertvector(n, Int8) + 127) << 23;
+    return x < lowest ? Vec<float>{} : p * std::bit_cast<Vec<float>>(power);
+}
+
+// log for normal positive x in single precision (Cephes' polynomial), 2e-7 relative.
+inline Vec<float> log_each(Vec<float> x) {
+    const Int8 bits = std::bit_cast<Int8>(x);
+    const Int8 exponent = (bits - 0x3f3504f3) >> 23;  // so that the mantissa is in [0.707, 1.414)
+    const Vec<float> m = std::bit_cast<Vec<float>>(bits - (exponent << 23)) - 1.0f;
+    const Vec<float> e = __builtin_convertvector(exponent, Vec<float>);
+    const Vec<float> z = m * m;
+    Vec<float> p = 7.0376836292e-2f * m - 1.1514610310e-1f;
+    p = p * m + 1.1676998740e-1f;
+    p = p * m - 1.2420140846e-1f;
+    p = p * m + 1.4249322787e-1f;
+    p = p * m - 1.6668057665e-1f;
+    p = p * m + 2.0000714765e-1f;
+    p = p * m - 2.4999993993e-1f;
+    p = p * m + 3.3333331174e-1f;
+    const Vec<float> y = m * z * p + e * -2.12194440e-4f - 0.5f * z;
+    return (m + y) + e * 0.693359375f;
+}
+
+}  // namespace
