@@ -34,12 +34,13 @@ def blend(posteriors: Array, v: int, eta: float, empty: Array | None) -> Array:
     """
     own = posteriors[v]
     if len(posteriors) == 1 or eta == 0:
-        return own if empty is None else own * ~empty[:, v, np.newaxis]
+        return own if empty is None else np.asarray(own * ~empty[:, v, np.newaxis])
     others = np.delete(posteriors, v, axis=0)
     if empty is None:
         return np.asarray((1 - eta) * own + eta * others.mean(axis=0), dtype=own.dtype)
     elsewhere = np.delete(empty, v, axis=1)
-    mean = np.where(elsewhere.all(axis=1)[:, np.newaxis], own, average(others, elsewhere))
+    alone = np.asarray(elsewhere.all(axis=1))[:, np.newaxis]
+    mean = np.where(alone, own, average(others, elsewhere))
     mixed = (1 - eta) * own + eta * mean
     return np.asarray(mixed * ~empty[:, v, np.newaxis], dtype=own.dtype)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from coem.engine import LocalEngine
+from coem.engine import Engine
 from coem.schedules import Schedule
 
 
@@ -76,7 +76,7 @@ class Result:
 
 def em(
     model: Any,
-    engine: LocalEngine,
+    engine: Engine,
     data: Any,
     theta: Any,
     *,
@@ -126,9 +126,7 @@ def em(
     return Result(theta, history, converged, history[-1].objective, fell)
 
 
-def _record(
-    t: int, summary: Any, penalty: float, eta: float, beta: float, clock: float
-) -> Round:
+def _record(t: int, summary: Any, penalty: float, eta: float, beta: float, clock: float) -> Round:
     return Round(
         t,
         summary.objective + penalty,

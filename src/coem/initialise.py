@@ -15,7 +15,9 @@ Init = Literal["random", "rows", "k-means++"]
 INITS: tuple[Init, ...] = ("random", "rows", "k-means++")
 
 
-def start(model: Mixture, data: Partition, init: Init, rng: Rng, pools: list[Stats]) -> MixtureTheta:
+def start(
+    model: Mixture, data: Partition, init: Init, rng: Rng, pools: list[Stats]
+) -> MixtureTheta:
     """Return the start that `init` names; `pools` are what `pool_views` returned."""
     if init == "random":
         draws = zip(model.families, pools, strict=True)
@@ -41,8 +43,8 @@ def prime(model: Mixture, data: Partition, resp: Array) -> MixtureTheta:
     for v, family in enumerate(model.families):
         mine = resp if data.empty is None else resp * ~data.empty[:, v, np.newaxis]
         params.append(family.estimate(family.stats(data.views[v], mine)))
-    present = 1.0 if data.empty is None else ~data.empty.all(axis=1)[:, np.newaxis]
-    mass = np.asarray((resp * present).sum(axis=0), dtype=np.float64) + model.weight_prior
+    somewhere = resp if data.empty is None else resp[~data.empty.all(axis=1)]
+    mass = somewhere.sum(axis=0, dtype=np.float64) + model.weight_prior
     uniform = model.weights == "uniform" or not mass.sum() > 0
     return model.from_params(tuple(params), None if uniform else mass / mass.sum())
 
@@ -98,4 +100,5 @@ def _squared(X: Matrix, seeds: Array) -> Array:
     centred = X - X.mean(axis=0)
     squares = np.einsum("nd,nd->n", centred, centred)
     apart = squares[:, np.newaxis] + squares[seeds] - 2.0 * centred @ centred[seeds].T
-    return np.clip(apart, 0.0, None) / max(float(squares.mean()), np.finfo(np.float64).tiny)
+    scale = max(float(squares.mean()), float(np.finfo(np.float64).tiny))
+    return np.asarray(np.clip(apart, 0.0, None) / scale)

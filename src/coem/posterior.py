@@ -4,7 +4,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from coem import _kernels
+from coem.kernels import _compiled
 from coem.typing import Array
 
 Rule = Literal["soft", "hard"]
@@ -55,7 +55,7 @@ def posterior(
     n, k = log_prob.shape
     log_joint = np.ascontiguousarray(log_prob, dtype=np.float64)
     resp, evidence, objective = np.empty((n, k), dtype=dtype), np.empty(n), np.empty(n)
-    _kernels.posterior(
+    _compiled.posterior(
         log_joint,
         np.ascontiguousarray(log_weights, dtype=np.float64),
         None if allowed is None else np.ascontiguousarray(allowed).view(np.uint8),

@@ -107,7 +107,7 @@ class Geometric(Schedule):
     def __call__(self, t: int) -> float:
         """Return the value in round `t`."""
         value = self.start * self.factor**t
-        if self.start == self.stop or value < 1e-3 and self.stop == 0:
+        if self.start == self.stop or (value < 1e-3 and self.stop == 0):
             return float(self.stop)
         return min(value, self.stop) if self.factor > 1 else max(value, self.stop)
 

@@ -16,9 +16,9 @@ namespace {
 using std::int32_t;
 using std::int64_t;
 
-constexpr int AHEAD = 12;         // non-zeros between a prefetch and its use
+constexpr int AHEAD = 20;         // non-zeros between a prefetch and its use
 constexpr int RUN = 16;           // products summed in T before they join a double
-constexpr int MAX_UNITS = 6;      // vectors of LANES sums that stay in registers
+constexpr int MAX_UNITS = 8;      // vectors of LANES sums that stay in registers
 constexpr double FORBIDDEN = -1e30;
 
 // Below this share of its row a responsibility is left out of single-precision sums.
@@ -134,7 +134,10 @@ void score_units(const Rows<T>& row, const T* table, int64_t stride, double* out
         Vec<T> sum[N] = {};
         for (int64_t p = start; p < stop; ++p) {
             if (p + AHEAD < row.length) {
-                __builtin_prefetch(table + int64_t{row.index[p + AHEAD]} * stride);
+                const T* soon = table + int64_t{row.index[p + AHEAD]} * stride;
+                for (int u = 0; u < N; u += 64 / (LANES * int{sizeof(T)})) {
+                    __builtin_prefetch(soon + u * LANES);
+                }
             }
             const T* word = table + int64_t{row.index[p]} * stride;
             const T x = row.value[p];
@@ -150,7 +153,7 @@ void score_units(const Rows<T>& row, const T* table, int64_t stride, double* out
 template <class T>
 void score_row(const Rows<T>& row, const T* table, int64_t stride, int64_t units, double* out) {
     while (units > 0) {
-        // Even shares, so that 13 vectors go as 5 + 4 + 4 and not as 6 + 6 + 1.
+        // Even shares, so that 13 vectors go as 7 + 6 and not as 8 + 5.
         const int64_t passes = (units + MAX_UNITS - 1) / MAX_UNITS;
         const int64_t take = (units + passes - 1) / passes;
         switch (take) {
@@ -159,7 +162,9 @@ void score_row(const Rows<T>& row, const T* table, int64_t stride, int64_t units
             case 3: score_units<T, 3>(row, table, stride, out); break;
             case 4: score_units<T, 4>(row, table, stride, out); break;
             case 5: score_units<T, 5>(row, table, stride, out); break;
-            default: score_units<T, 6>(row, table, stride, out); break;
+            case 6: score_units<T, 6>(row, table, stride, out); break;
+            case 7: score_units<T, 7>(row, table, stride, out); break;
+            default: score_units<T, 8>(row, table, stride, out); break;
         }
         table += take * LANES;
         out += take * LANES;
@@ -302,8 +307,7 @@ template <class T> void posterior(const PosteriorArgs& a, T* resp) {
 }
 
 // ---- accumulate: rows times responsibilities ----------------------------------------------
-// Every cell is summed in the order of the rows, by one thread, and both ways leave out the same
-// responsibilities: lists and tiles give the same bits.
+// The order of the sums depends on the data alone, never on the threads.
 
 template <class T> T least(const T* resp, int64_t k) {
     Vec<T> part = {};
@@ -351,20 +355,17 @@ bool list_active(const T* resp, int64_t n, int64_t k, const Lists<T>& lists) {
     return true;
 }
 
-// One component at a time: its sums stay in the cache while its rows go by.
+// One component: its sums stay in the cache while its rows go by.
 template <class T>
-void accumulate_lists(const Csr& X, const Lists<T>& lists, int64_t lo, int64_t hi, double* sums,
-                      int64_t n_words) {
+void accumulate_list(const Csr& X, const Lists<T>& lists, int64_t lo, int64_t hi,
+                     double* __restrict sums) {
     Rows<T> row(X);
-    for (int64_t j = lo; j < hi; ++j) {
-        double* __restrict word = sums + j * n_words;
-        for (int64_t e = lists.offsets[j]; e < lists.offsets[j + 1]; ++e) {
-            if (e + 1 < lists.offsets[j + 1]) row.prefetch(lists.rows[e + 1]);
-            row.seek(lists.rows[e]);
-            const auto r = static_cast<double>(lists.weights[e]);
-            for (int64_t p = 0; p < row.length; ++p) {
-                word[row.index[p]] += static_cast<double>(row.value[p]) * r;
-            }
+    for (int64_t e = lo; e < hi; ++e) {
+        if (e + 1 < hi) row.prefetch(lists.rows[e + 1]);
+        row.seek(lists.rows[e]);
+        const auto r = static_cast<double>(lists.weights[e]);
+        for (int64_t p = 0; p < row.length; ++p) {
+            sums[row.index[p]] += static_cast<double>(row.value[p]) * r;
         }
     }
 }
@@ -417,17 +418,28 @@ void log_table(const double* sums, int64_t n_words, int64_t k, int64_t lo, int64
             const Vec<T> kept = mass < smallest ? lowest : logs;
             for (int64_t w = 0; w < n; ++w) corner[w * stride + j] = kept[w];
         }
-        for (int64_t w = 0; w < n; ++w) {
-            for (int64_t j = k; j < stride; ++j) corner[w * stride + j] = T{0};
+    }
+}
+
+// The padding of a table is zero, so whole vectors can be added.
+template <class T>
+double table_sum(const T* table, int64_t stride, int64_t k, int64_t lo, int64_t hi) {
+    Vec<double> part = {};
+    for (int64_t w = lo; w < hi; ++w) {
+        const T* word = table + w * stride;
+        for (int64_t j = 0; j < k; j += LANES) {
+            part += __builtin_convertvector(load(word + j), Vec<double>);
         }
     }
+    return sum(part);
 }
 
 }  // namespace
 
 template <class T> const Kernels<T>& table() {
     static const Kernels<T> all{scores<T>,           posterior<T>,       list_active<T>,
-                                accumulate_lists<T>, accumulate_tile<T>, log_table<T>};
+                                accumulate_list<T>,  accumulate_tile<T>, log_table<T>,
+                                table_sum<T>};
     return all;
 }
 template const Kernels<float>& table<float>();

@@ -113,16 +113,15 @@ bool list_active(const In2<T>& resp, const Out1<std::int64_t>& offsets,
 }
 
 template <class T>
-void accumulate_lists(const Any1& indptr, const Any1& indices, const Any1& data,
-                      const Out1<std::int64_t>& offsets, const Out1<std::int32_t>& rows,
-                      const Out1<T>& weights, std::int64_t lo, std::int64_t hi,
-                      const Out2<double>& sums) {
+void accumulate_list(const Any1& indptr, const Any1& indices, const Any1& data,
+                     const Out1<std::int64_t>& offsets, const Out1<std::int32_t>& rows,
+                     const Out1<T>& weights, std::int64_t lo, std::int64_t hi,
+                     const Out1<double>& sums) {
     const Csr X = csr(indptr, indices, data);
     const Lists<T> all = lists<T>(offsets, rows, weights);
-    require(0 <= lo && lo <= hi && hi <= extent(sums.shape(0)), "components out of range");
-    require(offsets.shape(0) == sums.shape(0) + 1, "offsets must have k + 1 entries");
+    require(0 <= lo && lo <= hi && hi <= all.capacity, "list entries out of range");
     const nb::gil_scoped_release free;
-    kernels<T>().accumulate_lists(X, all, lo, hi, sums.data(), extent(sums.shape(1)));
+    kernels<T>().accumulate_list(X, all, lo, hi, sums.data());
 }
 
 template <class T>
@@ -179,13 +178,21 @@ void log_table(const In2<double>& sums, std::int64_t lo, std::int64_t hi, double
                            alpha, shift.data(), floor, table.data(), extent(table.shape(1)));
 }
 
+template <class T>
+double table_sum(const In2<T>& table, std::int64_t k, std::int64_t lo, std::int64_t hi) {
+    require(table.shape(1) % 8 == 0 && k <= extent(table.shape(1)), "table rows must be padded");
+    require(0 <= lo && lo <= hi && hi <= extent(table.shape(0)), "words out of range");
+    const nb::gil_scoped_release free;
+    return kernels<T>().table_sum(table.data(), extent(table.shape(1)), k, lo, hi);
+}
+
 template <class T> void bind(nb::module_& m) {
     const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("scores", scores<T>, exact("indptr"), exact("indices"), exact("data"), exact("table"),
           exact("out"));
     m.def("list_active", list_active<T>, exact("resp"), exact("offsets"), exact("rows"),
           exact("weights"));
-    m.def("accumulate_lists", accumulate_lists<T>, exact("indptr"), exact("indices"),
+    m.def("accumulate_list", accumulate_list<T>, exact("indptr"), exact("indices"),
           exact("data"), exact("offsets"), exact("rows"), exact("weights"), nb::arg("lo"),
           nb::arg("hi"), exact("sums"));
     m.def("accumulate_tile", accumulate_tile<T>, exact("indptr"), exact("indices"), exact("data"),
@@ -195,13 +202,14 @@ template <class T> void bind(nb::module_& m) {
           exact("evidence"), exact("objective"), exact("resp"));
     m.def("log_table", log_table<T>, exact("sums"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("alpha"), exact("shift"), nb::arg("floor"), exact("table"));
+    m.def("table_sum", table_sum<T>, exact("table"), nb::arg("k"), nb::arg("lo"), nb::arg("hi"));
 }
 
 }  // namespace
 
 }  // namespace coem
 
-NB_MODULE(_kernels, m) {
+NB_MODULE(_compiled, m) {
     m.doc() = "Compiled kernels. Use their faces in coem.kernels.";
     m.def("instruction_set", coem::instruction_set);
     coem::bind<float>(m);

@@ -17,7 +17,7 @@ from coem.estimators._records import Records, progress, round_record
 from coem.families import as_family
 from coem.initialise import INITS, pool_views, start
 from coem.latent.block import Partition, any_empty
-from coem.latent.mixture import WEIGHTS, Mixture, MixtureTheta
+from coem.latent.mixture import WEIGHTS, Mixture, MixtureTheta, safe_log
 from coem.posterior import RULES, posterior
 from coem.schedules import as_schedule
 from coem.views import as_views
@@ -93,7 +93,9 @@ class BaseMixture(BaseEstimator):
         views = as_views(X)
         if not reset:
             _check_same_views(views, self.view_names_, self.view_widths_, type(self).__name__)
-        validate_data(self, X if hasattr(X, "columns") else views, reset=reset, skip_check_array=True)
+        validate_data(
+            self, X if hasattr(X, "columns") else views, reset=reset, skip_check_array=True
+        )
         if reset:
             self.view_names_ = tuple(views.names)
             self.view_widths_ = tuple(views[name].shape[1] for name in views.names)
@@ -262,8 +264,7 @@ class BaseMixture(BaseEstimator):
     def _theta(self):
         """Return the fitted parameters in the form of the engine."""
         params = tuple(self.theta_[name] for name in self.view_names_)
-        tiny = np.finfo(np.float64).tiny
-        return MixtureTheta(params, np.log(np.maximum(self.view_weights_, tiny)), (1,) * len(params))
+        return MixtureTheta(params, safe_log(self.view_weights_), (1,) * len(params))
 
     def _data(self, X):
         check_is_fitted(self)
@@ -272,7 +273,7 @@ class BaseMixture(BaseEstimator):
         return Partition(matrices, empty)
 
     def _log_weights(self):
-        return np.log(np.maximum(self.weights_, np.finfo(np.float64).tiny))
+        return safe_log(self.weights_)
 
     def _joint(self, block, theta, model, beta):
         """Return the posterior of all views together, 2005, Eq. 19."""
@@ -350,7 +351,9 @@ def _check_number(name, value, kind, least, *, optional=False):
 
 def _check_same_views(views, names, widths, who):
     if tuple(views.names) != tuple(names):
-        raise ValueError(f"X has the views {list(views.names)}, but {who} was fitted on {list(names)}")
+        raise ValueError(
+            f"X has the views {list(views.names)}, but {who} was fitted on {list(names)}"
+        )
     for name, width in zip(names, widths, strict=True):
         got = views[name].shape[1]
         if got != width:
@@ -358,4 +361,3 @@ def _check_same_views(views, names, widths, who):
             raise ValueError(
                 f"X has {got} features{where}, but {who} is expecting {width} features as input"
             )
-

@@ -126,12 +126,16 @@ class MixtureMethods:
         prob = self.families_[view].feature_probs(self.theta_[view])
         if prob is None:
             kind = type(self.families_[view]).__name__
-            raise ValueError(f"view {view!r}: the features of a {kind} have no probabilities to rank")
+            raise ValueError(
+                f"view {view!r}: the features of a {kind} have no probabilities to rank"
+            )
         value = prob if by == "prob" else _wllr(prob, self.weights_)
         best = np.argsort(-value, axis=1, kind="stable")[:, :n]
         names = getattr(self, "feature_names_in_", None)
         names = names if names is not None and len(names) == prob.shape[1] else range(prob.shape[1])
-        return [[(names[f], float(row[f])) for f in top] for row, top in zip(value, best, strict=True)]
+        return [
+            [(names[f], float(row[f])) for f in top] for row, top in zip(value, best, strict=True)
+        ]
 
     def explain(self, X):
         """Say why every row is in its component and not in the next best one.
@@ -149,7 +153,11 @@ class MixtureMethods:
         theta, model = self._theta(), self._model(rule="soft")
         if model.n_components < 2:
             raise ValueError("a model with one component has nothing to explain")
-        return [self._explain(block, i, theta, model) for block in data.blocks for i in range(block.n_rows)]
+        return [
+            self._explain(block, i, theta, model)
+            for block in data.blocks
+            for i in range(block.n_rows)
+        ]
 
     def _explain(self, block, i, theta, model):
         one = block.one_row(i)

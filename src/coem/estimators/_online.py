@@ -61,4 +61,3 @@ class OnlineMixin:
         with self._engine() as engine:
             model.e_step(engine, data, theta, self.beta_, eta)
             return [model.gather(engine, data, turn, eta) for turn in range(model.n_turns)]
-

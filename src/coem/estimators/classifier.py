@@ -227,8 +227,10 @@ def _as_array(y):
 def _is_missing(label):
     if label is None or label == "":
         return True
-    return isinstance(label, int | float) and not isinstance(label, bool) and (
-        label == -1 or label != label
+    return (
+        isinstance(label, int | float)
+        and not isinstance(label, bool)
+        and (label == -1 or label != label)
     )
 
 

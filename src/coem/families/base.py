@@ -62,6 +62,14 @@ class Family(ABC):
 
     # -- what may be left as it is ---------------------------------------------------------
 
+    @property
+    def exact(self) -> bool:
+        """True if no step of EM can lower the objective but by rounding.
+
+        False grants the laws a slack of 1e-6, relative: an M step beside the maximum.
+        """
+        return True
+
     def log_prior(self, theta: Theta) -> float:
         """Return the log prior density of `theta`, up to a constant."""
         return 0.0
@@ -71,7 +79,7 @@ class Family(ABC):
         return sum(np.asarray(part).size for part in (theta if _is_tuple(theta) else (theta,)))
 
     def feature_probs(self, theta: Theta) -> Array | None:
-        """Return p(feature | component), of shape (n_components, n_features), if that means much."""
+        """Return p(feature | component), (n_components, n_features), or None if there is none."""
         return None
 
     def terms(self, X: Matrix, theta: Theta) -> tuple[Array, Array, Array] | None:
@@ -100,6 +108,20 @@ class Family(ABC):
     def encode(self, X: Matrix) -> Matrix:
         """Return `X` in the form that `log_prob` and `stats` compute with."""
         return X
+
+    def example(self, rng: Rng) -> Matrix:
+        """Return rows such as the family takes, for `check_family`: here, three groups of 40.
+
+        They are counts if the family is `nonnegative`, else real numbers. If it `allows_nan`, one
+        row is missing.
+        """
+        centres = np.repeat(rng.standard_normal((3, 6)), 40, axis=0)
+        if self.nonnegative:
+            return rng.poisson(np.exp(centres))
+        rows = 3 * centres + rng.standard_normal(centres.shape)
+        if self.allows_nan:
+            rows[-1] = np.nan
+        return rows
 
 
 def check_values(X: Matrix, view: str, *, nonnegative: bool) -> Matrix:
@@ -136,7 +158,7 @@ def check_missing_rows(X: Matrix, view: str) -> Matrix:
     """Return `X` if it is real and finite but for rows that are NaN as a whole, else raise."""
     if X.dtype.kind not in "buif":
         raise ValueError(f"view {view!r}: the values must be real numbers, not {X.dtype}")
-    if sp.issparse(X) or np.isfinite(X).all():
+    if sp.issparse(X):
         return check_values(X, view, nonnegative=False)
     if np.isinf(X).any():
         row, value = _first_bad(X, np.isinf)

@@ -42,7 +42,8 @@ class Bernoulli(CountFamily):
     -----
     Any value but zero counts as presence. The parameters are log odds, which keep probabilities
     near one and near zero alike:
-    :math:`\log p(x \mid j) = \sum_{w \in x} \log\frac{p_{jw}}{1 - p_{jw}} + \sum_w \log(1 - p_{jw})`
+    :math:`\log p(x \mid j) =
+    \sum_{w \in x} \log\frac{p_{jw}}{1 - p_{jw}} + \sum_w \log(1 - p_{jw})`
     with :math:`p_{jw} = (\alpha + \sum_i r_{ij} x_{iw}) / (2\alpha + \sum_i r_{ij})`.
     """
 
@@ -106,7 +107,7 @@ class Bernoulli(CountFamily):
     def _theta(self, there: Array, absent: Array) -> BernoulliTheta:
         floor = np.finfo(np.float64).tiny
         log_there, log_absent = np.log(np.maximum(there, floor)), np.log(np.maximum(absent, floor))
-        table = counts.new_table(*there.shape, self.precision)
+        table = counts.new_table(there.shape[0], there.shape[1], self.precision)
         table[...] = log_there - log_absent
         log_none = log_absent - np.log(np.maximum(there + absent, floor))
         log_none[(there + absent) <= 0] = -np.log(2)  # no rows and no prior: a fair coin

@@ -1,6 +1,7 @@
 """Categorical components: columns of integer codes, some perhaps missing."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -86,6 +87,14 @@ class Categorical(CountFamily):
         ones = np.ones(len(places), dtype=np.float32)
         return sp.csr_matrix((ones, places, indptr), shape=(len(X), int(levels.sum())))
 
+    def example(self, rng: Rng) -> Matrix:
+        """Return random codes, some of them missing, and one row missing as a whole."""
+        levels = (2, 3, 4) if self.levels is None else self.levels
+        rows = rng.integers(levels, size=(120, len(levels))).astype(np.float64)
+        rows[rng.random(rows.shape) < 0.1] = np.nan
+        rows[-1] = np.nan
+        return rows
+
     def log_prob(self, X: Matrix, theta: Theta) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""
         return counts.scores(X, theta)
@@ -145,4 +154,4 @@ class Categorical(CountFamily):
 
     def _columns(self) -> list[tuple[int, int]]:
         offsets = self._offsets().tolist()
-        return list(zip(offsets[:-1], offsets[1:], strict=True))
+        return list(pairwise(offsets))

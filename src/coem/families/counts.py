@@ -39,9 +39,9 @@ class CountFamily(Family):
         """Return which rows have no counts."""
         if sp.issparse(X):
             if X.data.size and not X.data.all():  # stored zeros are not counts
-                return np.asarray((X != 0).sum(axis=1)).ravel() == 0
-            return np.diff(X.indptr) == 0
-        return ~np.any(X, axis=1)
+                return np.asarray((X != 0).sum(axis=1) == 0).ravel()
+            return np.asarray(np.diff(X.indptr) == 0)
+        return np.asarray(~np.any(X, axis=1))
 
     def bind(self, X: Matrix, dtype: Any) -> Self:
         """Return the family at the precision asked for."""

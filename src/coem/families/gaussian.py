@@ -66,6 +66,11 @@ class Gaussian(Family):
         if not (np.isfinite(self.reg) and self.reg >= 0):
             raise ValueError(f"reg must be finite and 0 or more, not {self.reg!r}")
 
+    @property
+    def exact(self) -> bool:
+        """True if there is no `reg` beside the maximum of the likelihood."""
+        return self.reg == 0 or self.covariance == "unit"
+
     def check(self, X: Matrix, view: str) -> Matrix:
         """Return `X` if it is real and finite but for rows that are NaN as a whole."""
         return check_missing_rows(X, view)

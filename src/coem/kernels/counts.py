@@ -5,32 +5,36 @@ feature side by side, padded to whole vectors; `new_table` makes one. Any other 
 shape is packed first, at the cost of a copy.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from coem import _kernels
-from coem.kernels import threads
+from coem.kernels import _compiled, threads
 from coem.typing import Array, Matrix
 
 LANES = 8
+ENTRIES = 4096  # rows that one task of a sparse accumulation takes
 WORDS = 8192  # features that one task of a table-wide job takes
 LOG_ZERO = float(np.log(np.finfo(np.float64).tiny))  # what log(0) is taken to be, about -708
 
 _NATIVE = (np.float32, np.float64, np.int32, np.int64)
 
 
+Triple = tuple[Array, Array, Array]
+
+
 def new_table(n_components: int, n_features: int, dtype: Any) -> Array:
-    """Return an uninitialised table."""
-    width = -(-n_components // LANES) * LANES
-    return np.empty((n_features, width), dtype=dtype).T[:n_components]
+    """Return a table to be filled."""
+    # Zeros, not empty: the padding takes part in sums, and fresh pages are zero anyway.
+    return np.zeros((n_features, -(-n_components // LANES) * LANES), dtype=dtype).T[:n_components]
 
 
 def scores(X: Matrix, table: Array) -> Array:
     """Return ``X @ table.T`` as float64, multiplied in the precision of `table`."""
     out = np.empty((X.shape[0], table.shape[0]))
-    _kernels.scores(*_csr(X, table.shape[1]), _memory(table), out)
+    _compiled.scores(*_csr(X, table.shape[1]), _memory(table), out)
     return out
 
 
@@ -39,7 +43,7 @@ def accumulate(X: Matrix, resp: Array) -> Array:
 
     In single precision, responsibilities below 1e-9 of their row are left out: after a few rounds
     most rows have one or two components left, and each component then visits its own rows only.
-    Every cell is summed in the order of the rows, so the bits do not depend on the threads.
+    The order of the sums depends on the data alone, so the bits do not depend on the threads.
     """
     n, k = resp.shape
     csr = _csr(X, X.shape[1])
@@ -47,13 +51,39 @@ def accumulate(X: Matrix, resp: Array) -> Array:
     sums = np.zeros((k, X.shape[1]))
     capacity = n * k // 4  # lists pay while at most a quarter of the cells matter
     lists = np.empty(k + 1, np.int64), np.empty(capacity, np.int32), np.empty(capacity, resp.dtype)
-    if _kernels.list_active(resp, *lists):
-        shares = _balanced(lists[0], 4 * threads.n_workers())
-        threads.spread(lambda s: _kernels.accumulate_lists(*csr, *lists, *s, sums), shares)
+    if _compiled.list_active(resp, *lists):
+        _accumulate_lists(csr, lists, sums)
     else:
-        shares = [(lo, min(lo + LANES, k)) for lo in range(0, k, LANES)]
-        threads.spread(lambda s: _kernels.accumulate_tile(*csr, resp, *s, sums), shares)
+        tiles = range(0, k, LANES)
+        threads.spread(
+            lambda lo: _compiled.accumulate_tile(*csr, resp, lo, min(lo + LANES, k), sums), tiles
+        )
     return sums
+
+
+def _accumulate_lists(csr: Triple, lists: Triple, sums: Array) -> None:
+    """Add up what each component's own rows give it.
+
+    A component with many rows is cut into pieces with sums of their own, or one large component
+    would keep one thread busy and the others idle.
+    """
+    offsets = lists[0].tolist()
+    pieces = [
+        (j, lo, min(lo + ENTRIES, end))
+        for j, (start, end) in enumerate(pairwise(offsets))
+        for lo in range(start, end, ENTRIES)
+    ]
+    first = {piece for piece in pieces if piece[1] == offsets[piece[0]]}
+
+    def work(piece: tuple[int, int, int]) -> Array:
+        j, lo, hi = piece
+        target = sums[j] if piece in first else np.zeros(sums.shape[1])
+        _compiled.accumulate_list(*csr, *lists, lo, hi, target)
+        return target
+
+    for piece, target in zip(pieces, threads.spread(work, pieces), strict=True):
+        if piece not in first:
+            sums[piece[0]] += target
 
 
 def log_table(sums: Array, alpha: float, dtype: Any) -> Array:
@@ -69,7 +99,7 @@ def log_table(sums: Array, alpha: float, dtype: Any) -> Array:
 
     def fill(lo: int) -> None:
         hi = min(lo + WORDS, n_features)
-        _kernels.log_table(sums, lo, hi, alpha, shift, LOG_ZERO, memory)
+        _compiled.log_table(sums, lo, hi, alpha, shift, LOG_ZERO, memory)
 
     threads.spread(fill, range(0, n_features, WORDS))
     table[totals <= 0] = -shift[totals <= 0, np.newaxis]
@@ -78,20 +108,12 @@ def log_table(sums: Array, alpha: float, dtype: Any) -> Array:
 
 def table_sum(table: Array) -> float:
     """Return the sum of all cells in float64, the same for any number of threads."""
-    columns = table.T
+    memory, (k, n_features) = _memory(table), table.shape
     parts = threads.spread(
-        lambda lo: columns[lo : lo + WORDS].sum(dtype=np.float64),
-        range(0, table.shape[1], WORDS),
+        lambda lo: _compiled.table_sum(memory, k, lo, min(lo + WORDS, n_features)),
+        range(0, n_features, WORDS),
     )
     return float(sum(parts))
-
-
-def _balanced(offsets: Array, n_shares: int) -> list[tuple[int, int]]:
-    """Return ranges of components that own about equally many list entries."""
-    wanted = np.linspace(0, offsets[-1], n_shares + 1)
-    cuts = np.searchsorted(offsets, wanted[1:-1])
-    cuts = np.unique(np.concatenate([[0], cuts, [len(offsets) - 1]]))
-    return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
 
 
 def _memory(table: Array) -> Array:
@@ -103,10 +125,7 @@ def _memory(table: Array) -> Array:
         return base
     packed = new_table(k, n_features, table.dtype)
     packed[...] = table
-    memory = packed.base
-    assert memory is not None
-    memory[:, k:] = 0
-    return memory
+    return _memory(packed)
 
 
 def _is_view(table: Array, base: Array) -> bool:
@@ -114,7 +133,7 @@ def _is_view(table: Array, base: Array) -> bool:
     return bool(base.flags.c_contiguous and same_start and table.strides == base.strides[::-1])
 
 
-def _csr(X: Matrix, n_features: int) -> tuple[Array, Array, Array]:
+def _csr(X: Matrix, n_features: int) -> Triple:
     """Return the arrays of a CSR matrix, converting its values only if no kernel reads them."""
     if not sp.issparse(X) or X.format != "csr":
         raise TypeError("the kernels take CSR matrices")

@@ -27,7 +27,7 @@ class Block:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.rows.stop - self.rows.start
+        return int(self.rows.stop - self.rows.start)
 
     def row_weight(self) -> Array:
         """Return the weights, zero for rows that are empty in every view."""
@@ -37,7 +37,6 @@ class Block:
     def blank(self, v: int) -> Array | None:
         """Return which rows are empty in view `v`, or None if no row is."""
         return None if self.empty is None or not self.empty[:, v].any() else self.empty[:, v]
-
 
     def one_row(self, i: int) -> "Block":
         """Return the block of row `i` alone."""

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from coem.coupling import Coupling, agreement, average, blend, dissent
-from coem.engine import LocalEngine
+from coem.engine import Engine
 from coem.families.base import Family
 from coem.latent.block import Block, Partition
 from coem.posterior import Posterior, Rule, posterior
@@ -39,7 +39,7 @@ class MixtureTheta:
     @property
     def weights(self) -> Array:
         """Mixture weights of the most recent M step, of shape (n_components,)."""
-        return np.exp(self.log_weights[self.latest])
+        return np.asarray(np.exp(self.log_weights[self.latest]))
 
     def without(self, v: int) -> Self:
         """Return the parameters less those of view `v`, so that their memory can be freed."""
@@ -113,21 +113,20 @@ class Mixture:
         """Return a start from parameters of every view; uniform weights by default."""
         k, s = self.n_components, len(self.families)
         weights = np.full(k, 1.0 / k) if weights is None else weights
-        log_weights = np.broadcast_to(_safe_log(weights), (s, k)).copy()
+        log_weights = np.broadcast_to(safe_log(weights), (s, k)).copy()
         return MixtureTheta(params, log_weights, (1,) * s)
 
     def from_resp(self, data: Partition, resp: Array) -> MixtureTheta:
         """Let given responsibilities stand for every view's posterior until it has parameters."""
         k, s = self.n_components, len(self.families)
         cache = self._new_cache(data)
-        cache.resp[...] = resp if self.separate else self._weighted(data, resp)
+        cache.resp[...] = resp
+        if not self.separate:
+            for block in data.blocks:
+                cache.resp[0, block.rows] *= block.row_weight()[:, np.newaxis].astype(self.dtype)
         cache.version = [0] * len(cache.version)
         data.cache = cache
         return MixtureTheta((None,) * s, np.full((s, k), -np.log(k)), (0,) * s)
-
-    def _weighted(self, data: Partition, resp: Array) -> Array:
-        weight = np.concatenate([block.row_weight() for block in data.blocks])
-        return resp * weight[:, np.newaxis]
 
     def _new_cache(self, data: Partition) -> Cache:
         slots = len(self.families) if self.separate else 1
@@ -138,7 +137,7 @@ class Mixture:
     # -- E step ------------------------------------------------------------------------------
 
     def e_step(
-        self, engine: LocalEngine, data: Partition, theta: MixtureTheta, beta: float, eta: float
+        self, engine: Engine, data: Partition, theta: MixtureTheta, beta: float, eta: float
     ) -> Summary | None:
         """Bring the posteriors of all rows up to date with `theta`.
 
@@ -161,7 +160,7 @@ class Mixture:
         return summary
 
     def refresh(
-        self, engine: LocalEngine, data: Partition, theta: MixtureTheta, v: int, beta: float
+        self, engine: Engine, data: Partition, theta: MixtureTheta, v: int, beta: float
     ) -> None:
         """Bring the posterior of view `v` up to date."""
         cache: Cache = data.cache
@@ -246,7 +245,7 @@ class Mixture:
 
     # -- M step ------------------------------------------------------------------------------
 
-    def gather(self, engine: LocalEngine, data: Partition, turn: int, eta: float) -> Expected:
+    def gather(self, engine: Engine, data: Partition, turn: int, eta: float) -> Expected:
         """Return the statistics that the M step of a turn needs."""
         cache: Cache = data.cache
         if not self.separate:
@@ -271,15 +270,16 @@ class Mixture:
         stats[turn] = self._stats(engine, data, turn, mixed)
         return Expected(tuple(stats), mass)
 
-    def _stats(self, engine: LocalEngine, data: Partition, v: int, resp: Array) -> Stats:
+    def _stats(self, engine: Engine, data: Partition, v: int, resp: Array) -> Stats:
         family = self.families[v]
         if data.empty is not None and not self.separate and data.empty[:, v].any():
             resp = resp * ~data.empty[:, v, np.newaxis]
         if family.wide:
             return family.stats(data.views[v], resp)
-        return engine.reduce(
+        gathered: Stats = engine.reduce(
             lambda block: family.stats(block.views[v], resp[block.rows]), data.blocks
         )
+        return gathered
 
     def m_step(self, expected: Expected, theta: MixtureTheta, turn: int) -> MixtureTheta:
         """Return the parameters that maximise the expected log likelihood (2005, Eq. 17, 22)."""
@@ -297,10 +297,10 @@ class Mixture:
         mass = mass + self.weight_prior
         if self.weights == "uniform" or not mass.sum() > 0:
             return np.full(k, -np.log(k))
-        return _safe_log(mass / mass.sum())
+        return safe_log(mass / mass.sum())
 
 
-def _safe_log(weights: Array) -> Array:
+def safe_log(weights: Array) -> Array:
     """Return logarithms that stay finite for components without rows."""
     return np.log(np.maximum(weights, np.finfo(np.float64).tiny))
 

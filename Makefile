@@ -1,0 +1,53 @@
+# Everything a checkout needs, in a .venv of its own.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# Data sets at hand; tests that need them skip where they are not.
+ifneq ($(wildcard ../shared/data),)
+export COEM_DATA ?= $(abspath ../shared/data)
+endif
+
+# An editable install knows the modules that existed when it was made: the list of files is part
+# of what it depends on, their contents are not.
+FILES := $(shell find src/coem -name '*.py' | sort | cksum | cut -d' ' -f1)
+READY := $(VENV)/.ready-$(FILES)
+
+.PHONY: setup test lint format bench experiments demo clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml CMakeLists.txt $(wildcard src/kernels/*)
+	@test -d $(VENV) || (command -v uv >/dev/null && uv venv --seed -q -p $(PYTHON) $(VENV)) || $(PYTHON) -m venv $(VENV)
+	@if command -v uv >/dev/null; then \
+	  uv pip install -q -p $(BIN)/python -e '.[dev,datasets,bench]'; \
+	else \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,datasets,bench]'; \
+	fi
+	@rm -f $(VENV)/.ready-* && touch $@
+
+test: setup
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell src tests docs benchmarks examples *.md
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	$(BIN)/python benchmarks/bench_em.py
+
+experiments: setup
+	$(BIN)/python benchmarks/citations.py
+
+demo: setup
+	$(BIN)/python examples/demo.py
+
+clean:
+	rm -rf build $(VENV)

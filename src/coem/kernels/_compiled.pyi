@@ -1,0 +1,34 @@
+from coem.typing import Array
+
+def instruction_set() -> str: ...
+def scores(indptr: Array, indices: Array, data: Array, table: Array, out: Array) -> None: ...
+def posterior(
+    log_joint: Array,
+    log_weights: Array,
+    allowed: Array | None,
+    row_weight: Array | None,
+    beta: float,
+    hard: bool,
+    evidence: Array,
+    objective: Array,
+    resp: Array,
+) -> None: ...
+def list_active(resp: Array, offsets: Array, rows: Array, weights: Array) -> bool: ...
+def accumulate_list(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    offsets: Array,
+    rows: Array,
+    weights: Array,
+    lo: int,
+    hi: int,
+    sums: Array,
+) -> None: ...
+def accumulate_tile(
+    indptr: Array, indices: Array, data: Array, resp: Array, lo: int, hi: int, sums: Array
+) -> None: ...
+def log_table(
+    sums: Array, lo: int, hi: int, alpha: float, shift: Array, floor: float, table: Array
+) -> None: ...
+def table_sum(table: Array, k: int, lo: int, hi: int) -> float: ...
