@@ -15,7 +15,7 @@ RULES: tuple[Rule, ...] = ("soft", "hard")
 class Posterior(NamedTuple):
     """What one view knows of the rows of a block."""
 
-    resp: Array  # (n, k), in the precision asked for; sums to the row weight
+    resp: Array  # (n, k), in the precision asked for
     log_posterior: Array  # (n, k) float64, log p(component | row) at beta = 1
     evidence: Array  # (n,) float64, log p(row)
     objective: Array  # (n,) float64, what the rule maximises, before the row weight
@@ -28,7 +28,6 @@ def posterior(
     rule: Rule = "soft",
     beta: float = 1.0,
     allowed: Array | None = None,
-    weight: Array | None = None,
     dtype: Any = np.float64,
 ) -> Posterior:
     r"""Apply a posterior rule to a block of rows.
@@ -47,10 +46,9 @@ def posterior(
         Inverse temperature. At 0 every allowed component gets the same.
     allowed : ndarray of bool of shape (n, k), optional
         Which components a row may belong to: how labels enter.
-    weight : ndarray of shape (n,), optional
-        Row weights, multiplied into the responsibilities.
     dtype : float32 or float64
-        Precision of the responsibilities.
+        Precision of the responsibilities. In single precision those below 1e-9 are zero: after a
+        few rounds most rows have one or two components left, and the M step skips the others.
     """
     n, k = log_prob.shape
     log_joint = np.ascontiguousarray(log_prob, dtype=np.float64)
@@ -59,7 +57,6 @@ def posterior(
         log_joint,
         np.ascontiguousarray(log_weights, dtype=np.float64),
         None if allowed is None else np.ascontiguousarray(allowed).view(np.uint8),
-        None if weight is None else np.ascontiguousarray(weight, dtype=np.float64),
         beta,
         rule == "hard",
         evidence,

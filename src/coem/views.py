@@ -191,7 +191,8 @@ def as_views(X: Any, *, what: str = "X") -> Views:
         The name of the argument, for error messages.
     """
     several = isinstance(X, list | tuple) and any(getattr(x, "ndim", 0) == 2 for x in X)
-    if several or isinstance(X, Views | Mapping):
+    # A DOK matrix is a mapping too, but one matrix.
+    if several or (isinstance(X, Views | Mapping) and not sp.issparse(X)):
         data = _collect(_pairs(X), prefix=f"{what}, ", minimum=1)
         return X if isinstance(X, Views) else Views._of(data)
     return Views._of({"view0": _matrix(X, what, minimum=1, convert_objects=True)})

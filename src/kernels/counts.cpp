@@ -21,7 +21,7 @@ constexpr int RUN = 16;           // products summed in T before they join a dou
 constexpr int MAX_UNITS = 8;      // vectors of LANES sums that stay in registers
 constexpr double FORBIDDEN = -1e30;
 
-// Below this share of its row a responsibility is left out of single-precision sums.
+// Below this share of its row a responsibility is nothing in single precision.
 template <class T> constexpr double NEGLIGIBLE = std::is_same_v<T, float> ? 1e-9 : 0.0;
 
 // Scratch memory. Not std::vector: its code would be compiled here for a newer instruction set,
@@ -230,28 +230,29 @@ class Joint {
 
     // beta = 0: every allowed component alike. Returns the mean log joint, which is the limit of
     // the tempered objective less the constant log(k) / beta.
-    double level(double weight, T* resp) const {
+    double level(T* resp) const {
         int64_t open = 0;
         double total = 0.0;
         for (int64_t j = 0; j < k_; ++j) {
             open += joint_[j] > FORBIDDEN;
             total += joint_[j] > FORBIDDEN ? joint_[j] : 0.0;
         }
-        const T share = static_cast<T>(weight / static_cast<double>(open));
+        const T share = static_cast<T>(1.0 / static_cast<double>(open));
         for (int64_t j = 0; j < k_; ++j) resp[j] = joint_[j] > FORBIDDEN ? share : T{0};
         return total / static_cast<double>(open);
     }
 
-    // All the weight to the best component; of equals the first wins.
-    void harden(double weight, T* resp) const {
+    // All to the best component; of equals the first wins.
+    void harden(T* resp) const {
         int64_t best = 0;
         while (joint_[best] != top) ++best;
-        for (int64_t j = 0; j < k_; ++j) resp[j] = j == best ? static_cast<T>(weight) : T{0};
+        for (int64_t j = 0; j < k_; ++j) resp[j] = j == best ? T{1} : T{0};
     }
 
-    void write_resp(double scale, T* resp) const {
-        const T factor = static_cast<T>(scale);
-        for (int64_t j = 0; j < k_; ++j) resp[j] = resp_[j] * factor;
+    void write_resp(double total, T* resp) const {
+        const T factor = static_cast<T>(1.0 / total);
+        const T least = static_cast<T>(NEGLIGIBLE<T> * total);
+        for (int64_t j = 0; j < k_; ++j) resp[j] = resp_[j] < least ? T{0} : resp_[j] * factor;
     }
 
     void write_log_posterior(double evidence, double* out) const {
@@ -281,21 +282,20 @@ void posterior_row(const PosteriorArgs& a, int64_t i, Joint<T>& joint, T* resp) 
     const int64_t k = a.n_components;
     double* log_prob = a.log_joint + i * k;
     joint.set(log_prob, a.allowed ? a.allowed + i * k : nullptr);
-    const double weight = a.row_weight ? a.row_weight[i] : 1.0;
     double total = joint.soften(1.0);
     a.evidence[i] = joint.top + std::log(total);
     a.objective[i] = a.evidence[i];
     if (a.hard) {
         a.objective[i] = joint.top;
-        joint.harden(weight, resp);
+        joint.harden(resp);
     } else if (a.beta > 0.0) {
         if (a.beta != 1.0) {
             total = joint.soften(a.beta);
             a.objective[i] = joint.top + std::log(total) / a.beta;
         }
-        joint.write_resp(weight / total, resp);
+        joint.write_resp(total, resp);
     } else {
-        a.objective[i] = joint.level(weight, resp);
+        a.objective[i] = joint.level(resp);
     }
     joint.write_log_posterior(a.evidence[i], log_prob);
 }
@@ -309,31 +309,21 @@ template <class T> void posterior(const PosteriorArgs& a, T* resp) {
 // ---- accumulate: rows times responsibilities ----------------------------------------------
 // The order of the sums depends on the data alone, never on the threads.
 
-template <class T> T least(const T* resp, int64_t k) {
-    Vec<T> part = {};
-    int64_t j = 0;
-    for (; j + LANES <= k; j += LANES) part += load(resp + j);
-    T total = sum(part);
-    for (; j < k; ++j) total += resp[j];
-    return static_cast<T>(NEGLIGIBLE<T>) * total;
-}
-
-// Call visit(row, component, responsibility) for all that matter, skipping vectors without any.
+// Call visit(row, component, responsibility) for all above zero, skipping vectors without any.
 template <class T, class Visit>
 void each_active(const T* resp, int64_t n, int64_t k, const Visit& visit) {
     for (int64_t i = 0; i < n; ++i, resp += k) {
-        const T bound = least(resp, k);
         for (int64_t start = 0; start < k; start += LANES) {
             const int64_t stop = start + LANES < k ? start + LANES : k;
             int any = 0;
             if (stop - start == LANES) {
-                for (int l = 0; l < LANES; ++l) any |= resp[start + l] > bound;
+                for (int l = 0; l < LANES; ++l) any |= resp[start + l] > 0;
             } else {
                 any = 1;
             }
             if (!any) continue;
             for (int64_t j = start; j < stop; ++j) {
-                if (resp[j] > bound) visit(i, j, resp[j]);
+                if (resp[j] > 0) visit(i, j, resp[j]);
             }
         }
     }
@@ -359,13 +349,13 @@ bool list_active(const T* resp, int64_t n, int64_t k, const Lists<T>& lists) {
 template <class T>
 void accumulate_list(const Csr& X, const Lists<T>& lists, int64_t lo, int64_t hi,
                      double* __restrict sums) {
-    Rows<T> row(X);
+    Rows<double> row(X);
     for (int64_t e = lo; e < hi; ++e) {
         if (e + 1 < hi) row.prefetch(lists.rows[e + 1]);
         row.seek(lists.rows[e]);
         const auto r = static_cast<double>(lists.weights[e]);
         for (int64_t p = 0; p < row.length; ++p) {
-            sums[row.index[p]] += static_cast<double>(row.value[p]) * r;
+            sums[row.index[p]] += row.value[p] * r;
         }
     }
 }
@@ -377,20 +367,17 @@ void accumulate_tile(const Csr& X, const T* resp, int64_t k, int64_t lo, int64_t
     Buffer<double> scratch;
     double* tile = scratch.of(n_words * LANES);
     for (int64_t c = 0; c < n_words * LANES; ++c) tile[c] = 0.0;
-    Rows<T> row(X);
+    Rows<double> row(X);
     for (int64_t i = 0; i < row.size(); ++i, resp += k) {
-        const T bound = least(resp, k);
         double r[LANES] = {};
-        for (int64_t j = lo; j < hi; ++j) {
-            r[j - lo] = resp[j] > bound ? static_cast<double>(resp[j]) : 0.0;
-        }
+        for (int64_t j = lo; j < hi; ++j) r[j - lo] = static_cast<double>(resp[j]);
         row.seek(i);
         for (int64_t p = 0; p < row.length; ++p) {
             if (p + AHEAD < row.length) {
                 __builtin_prefetch(tile + int64_t{row.index[p + AHEAD]} * LANES, 1);
             }
             double* word = tile + int64_t{row.index[p]} * LANES;
-            const auto x = static_cast<double>(row.value[p]);
+            const double x = row.value[p];
             for (int l = 0; l < LANES; ++l) word[l] += x * r[l];
         }
     }

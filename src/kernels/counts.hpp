@@ -24,7 +24,6 @@ struct PosteriorArgs {
     double* log_joint;             // IN/OUT (n, k): log p(row | component), without the weights
     const double* log_weights;     // IN (k)
     const std::uint8_t* allowed;   // IN (n, k), or null: every component is allowed
-    const double* row_weight;      // IN (n), or null: ones
     std::int64_t n_rows;
     std::int64_t n_components;
     double beta;

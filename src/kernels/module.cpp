@@ -139,25 +139,21 @@ void accumulate_tile(const Any1& indptr, const Any1& indices, const Any1& data,
 
 PosteriorArgs posterior_args(const In1<double>& log_weights,
                              const std::optional<In2<std::uint8_t>>& allowed,
-                             const std::optional<In1<double>>& row_weight, double beta, bool hard,
-                             const Out1<double>& evidence, const Out1<double>& objective) {
+                             double beta, bool hard, const Out1<double>& evidence,
+                             const Out1<double>& objective) {
     const std::size_t n = evidence.shape(0);
     const std::size_t k = log_weights.shape(0);
     require(objective.shape(0) == n, "objective must have one entry a row");
     require(!allowed || (allowed->shape(0) == n && allowed->shape(1) == k), "allowed: wrong shape");
-    require(!row_weight || row_weight->shape(0) == n, "row_weight must have one entry a row");
     return {nullptr, log_weights.data(), allowed ? allowed->data() : nullptr,
-            row_weight ? row_weight->data() : nullptr, extent(n), extent(k), beta, hard,
-            evidence.data(), objective.data()};
+            extent(n), extent(k), beta, hard, evidence.data(), objective.data()};
 }
 
 template <class T>
 void posterior(const Out2<double>& log_joint, const In1<double>& log_weights,
-               const std::optional<In2<std::uint8_t>>& allowed,
-               const std::optional<In1<double>>& row_weight, double beta, bool hard,
+               const std::optional<In2<std::uint8_t>>& allowed, double beta, bool hard,
                const Out1<double>& evidence, const Out1<double>& objective, const Out2<T>& resp) {
-    PosteriorArgs args =
-        posterior_args(log_weights, allowed, row_weight, beta, hard, evidence, objective);
+    PosteriorArgs args = posterior_args(log_weights, allowed, beta, hard, evidence, objective);
     const auto fits = [&](const auto& a) {
         return extent(a.shape(0)) == args.n_rows && extent(a.shape(1)) == args.n_components;
     };
@@ -198,8 +194,8 @@ template <class T> void bind(nb::module_& m) {
     m.def("accumulate_tile", accumulate_tile<T>, exact("indptr"), exact("indices"), exact("data"),
           exact("resp"), nb::arg("lo"), nb::arg("hi"), exact("sums"));
     m.def("posterior", posterior<T>, exact("log_joint"), exact("log_weights"),
-          exact("allowed").none(), exact("row_weight").none(), nb::arg("beta"), nb::arg("hard"),
-          exact("evidence"), exact("objective"), exact("resp"));
+          exact("allowed").none(), nb::arg("beta"), nb::arg("hard"), exact("evidence"),
+          exact("objective"), exact("resp"));
     m.def("log_table", log_table<T>, exact("sums"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("alpha"), exact("shift"), nb::arg("floor"), exact("table"));
     m.def("table_sum", table_sum<T>, exact("table"), nb::arg("k"), nb::arg("lo"), nb::arg("hi"));

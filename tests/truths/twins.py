@@ -1,7 +1,7 @@
 """Slow float64 transcriptions of the papers' algorithms, as oracles for the fast ones.
 
-Nothing of coem is imported, and nothing is clever: dense rows, loops over rounds, views, rows and
-components, one line for one line of the paper. Equation numbers are those of Bickel & Scheffer
+Nothing of coem is imported, and nothing is clever: dense arrays, loops over rounds, views and
+components where the paper has a sum or a case. Equation numbers are those of Bickel & Scheffer
 (2005), the family is their mixture of multinomials (Eq. 20, 22) with `alpha` pseudo-counts.
 
 `views` is a list of (n, words) arrays and `resp` an (n, k) array that stands for every view's
@@ -42,79 +42,72 @@ def linear(start, stop, rounds):
 
 def word_logs(X, resp, alpha):
     """Return the M step of a view: log of Eq. 22 with pseudo-counts."""
-    table = []
-    for j in range(resp.shape[1]):
-        counts = np.full(X.shape[1], float(alpha))
-        for i in range(len(X)):
-            counts += resp[i, j] * X[i]
-        table.append(np.log(counts / counts.sum()))
-    return np.array(table)
+    counts = [alpha + resp[:, j] @ X for j in range(resp.shape[1])]
+    return np.array([np.log(row / row.sum()) for row in counts])
 
 
 def log_probs(X, theta):
     """Return log p(x | component) as Eq. 20 has it, without what all components share."""
-    return np.array([[float(np.sum(x * logs)) for logs in theta] for x in X])
+    return np.stack([(X * logs).sum(axis=1) for logs in theta], axis=1)
 
 
-def log_sum_exp(values):
-    """Return log sum exp(values)."""
-    top = max(values)
-    return top + np.log(np.sum(np.exp(values - top)))
+def log_sum_exp(rows):
+    """Return log sum exp of every row."""
+    top = rows.max(axis=1)
+    return top + np.log(np.exp(rows - top[:, None]).sum(axis=1))
 
 
-def posterior_row(log_joint, beta=1.0, hard=False):
+def posterior(log_joint, beta=1.0, hard=False):
     """Return Eq. 14 to the power of beta, or all on the best component."""
     if hard:
-        return np.eye(len(log_joint))[np.argmax(log_joint)]
-    return np.exp(beta * log_joint - log_sum_exp(beta * log_joint))
+        return np.eye(log_joint.shape[1])[log_joint.argmax(axis=1)]
+    return np.exp(beta * log_joint - log_sum_exp(beta * log_joint)[:, None])
 
 
-def posterior_rows(log_joint, beta=1.0, hard=False):
-    """Return the posteriors of all rows."""
-    return np.array([posterior_row(row, beta, hard) for row in log_joint])
+def blended(posteriors, v, eta, there):
+    """Return Eq. 13, the average over the other views that are not empty in the row.
 
-
-def blended_row(posteriors, i, v, eta, there):
-    """Return Eq. 13 for row `i`, the average over the other views that are not empty."""
-    own = posteriors[v][i]
-    others = [posteriors[u][i] for u in range(len(posteriors)) if u != v and there[i, u]]
-    if not others:
-        return own
-    return (1 - eta) * own + eta / len(others) * np.sum(others, axis=0)
-
-
-def blended_rows(posteriors, v, eta, there):
-    """Return what view `v` learns from; nothing from the rows that are empty there."""
-    rows = [blended_row(posteriors, i, v, eta, there) * there[i, v] for i in range(len(there))]
-    return np.array(rows)
+    If all the others are empty the row keeps its own posterior; if view `v` itself is, the row
+    has nothing to give.
+    """
+    own, total, number = posteriors[v], np.zeros(posteriors[v].shape), np.zeros(len(there))
+    for u in range(len(posteriors)):
+        if u != v:
+            total += posteriors[u] * there[:, [u]]
+            number += there[:, u]
+    alone = number == 0
+    mean = total / np.where(alone, 1, number)[:, None]
+    mixed = np.where(alone[:, None], own, (1 - eta) * own + eta * mean)
+    return mixed * there[:, [v]]
 
 
 def global_weights(posteriors, there, row_weight):
-    """Return Eq. 17, the rows that are empty everywhere left out."""
-    total = 0.0
-    for i in range(len(there)):
-        mine = [posteriors[v][i] for v in range(len(posteriors)) if there[i, v]]
-        if mine:
-            total = total + row_weight[i] * np.mean(mine, axis=0)
+    """Return Eq. 17: row by row the mean over its non-empty views, if it has any."""
+    total = np.zeros(posteriors[0].shape[1])
+    for i in np.flatnonzero(there.any(axis=1)):
+        mine = [posteriors[v][i] for v in np.flatnonzero(there[i])]
+        total += row_weight[i] * sum(mine) / len(mine)
     return total / total.sum()
 
 
-def row_dissent(log_posteriors):
-    """Return a row's share of Eq. 10, given its non-empty views."""
-    s, total = len(log_posteriors), 0.0
+def dissent(log_posteriors, there):
+    """Return every row's share of Eq. 10, over its non-empty views."""
+    s, total = len(log_posteriors), np.zeros(len(there))
     for v in range(s):
         for u in range(s):
-            if u != v:
-                apart = log_posteriors[v] - log_posteriors[u]
-                total += np.sum(np.exp(log_posteriors[v]) * apart)
-    return total / (s - 1) if s > 1 else 0.0
+            apart = np.exp(log_posteriors[v]) * (log_posteriors[v] - log_posteriors[u])
+            total += apart.sum(axis=1) * there[:, v] * there[:, u]
+    return total / np.maximum(there.sum(axis=1) - 1, 1)
 
 
-def row_agreement(log_posteriors):
-    """Return the share of pairs of non-empty views with the same best component, None if none."""
-    best = [int(np.argmax(row)) for row in log_posteriors]
-    pairs = [(a, b) for i, a in enumerate(best) for b in best[i + 1 :]]
-    return sum(a == b for a, b in pairs) / len(pairs) if pairs else None
+def agreement(log_posteriors, there):
+    """Return the share of a row's pairs of non-empty views that agree, NaN if it has none."""
+    best, shares = np.array([rows.argmax(axis=1) for rows in log_posteriors]), []
+    for i in range(len(there)):
+        labels = best[there[i], i].tolist()
+        pairs = [(a, b) for place, a in enumerate(labels) for b in labels[place + 1 :]]
+        shares.append(sum(a == b for a, b in pairs) / len(pairs) if pairs else np.nan)
+    return np.array(shares)
 
 
 # -- the algorithms ----------------------------------------------------------------------------
@@ -134,48 +127,40 @@ def co_em(
 ):
     """Return the states of Table 1 after every round."""
     s, (n, k) = len(views), resp.shape
-    there = np.array([[X[i].any() for X in views] for i in range(n)])
+    there = np.stack([X.any(axis=1) for X in views], axis=1)
     row_weight = np.ones(n) if row_weight is None else row_weight
-    posteriors = [resp.copy() for _ in views]
+    posteriors = [resp] * s
     theta, log_joint = [None] * s, [None] * s
     log_weights = np.full((s, k), -np.log(k))
     states = []
     for t in range(rounds):
         for v in range(s):
-            mixed = blended_rows(posteriors, v, eta(t), there) * row_weight[:, None]
+            mixed = blended(posteriors, v, eta(t), there) * row_weight[:, None]
             theta[v] = word_logs(views[v], mixed, alpha)
             if weights == "global":
                 log_weights[v] = np.log(global_weights(posteriors, there, row_weight))
             elif weights == "per_view":
                 log_weights[v] = np.log(mixed.sum(axis=0) / mixed.sum())
             log_joint[v] = log_probs(views[v], theta[v]) + log_weights[v]
-            posteriors[v] = posterior_rows(log_joint[v], beta(t), hard)
+            posteriors[v] = posterior(log_joint[v], beta(t), hard)
         final = log_weights if weights == "per_view" else np.tile(log_weights[-1], (s, 1))
         measures = _compare(posteriors, log_joint, eta(t), there, row_weight)
-        penalty = alpha * sum(table.sum() for table in theta)
-        states.append(_state(theta, np.exp(final), penalty, measures, beta(t)))
+        states.append(_state(theta, np.exp(final), alpha, measures, beta(t)))
     return states
 
 
 def _compare(posteriors, log_joint, eta, there, row_weight):
     """Return Q^MV (Eq. 12), the log likelihoods of the views, dissent and agreement."""
-    s, n = len(posteriors), len(there)
-    criterion, likelihood, dissent, agreeing, comparable = 0.0, [0.0] * s, 0.0, 0.0, 0.0
-    for i in range(n):
-        logs = []
-        for v in range(s):
-            if there[i, v]:
-                mixed = blended_row(posteriors, i, v, eta, there)
-                criterion += row_weight[i] * np.sum(mixed * log_joint[v][i])
-                evidence = log_sum_exp(log_joint[v][i])
-                likelihood[v] += row_weight[i] * evidence
-                logs.append(log_joint[v][i] - evidence)
-        dissent += row_weight[i] * row_dissent(logs)
-        agreement = row_agreement(logs)
-        if agreement is not None:
-            agreeing += row_weight[i] * agreement
-            comparable += row_weight[i]
-    return criterion, likelihood, dissent, agreeing / comparable
+    criterion, likelihood, log_posteriors = 0.0, [], []
+    for v, joint in enumerate(log_joint):
+        mixed, evidence = blended(posteriors, v, eta, there), log_sum_exp(joint)
+        criterion += row_weight @ (mixed * joint).sum(axis=1)
+        likelihood.append(row_weight @ (evidence * there[:, v]))
+        log_posteriors.append(joint - evidence[:, None])
+    shares = agreement(log_posteriors, there)
+    some = ~np.isnan(shares)
+    agreeing = row_weight[some] @ shares[some] / row_weight[some].sum()
+    return criterion, likelihood, row_weight @ dissent(log_posteriors, there), agreeing
 
 
 def em(
@@ -190,46 +175,37 @@ def em(
     row_weight=None,
 ):
     """Return the states of EM with one posterior (Eq. 6, 19) for all views, or for the only one."""
-    s, (n, k) = len(views), resp.shape
-    there = np.array([[X[i].any() for X in views] for i in range(n)])
-    row_weight = np.ones(n) if row_weight is None else row_weight
-    row_weight = row_weight * there.any(axis=1)
-    log_weights, posterior = np.full(k, -np.log(k)), resp
+    n, k = resp.shape
+    somewhere = np.any([X.any(axis=1) for X in views], axis=0)
+    row_weight = somewhere * (np.ones(n) if row_weight is None else row_weight)
+    log_weights, shared = np.full(k, -np.log(k)), resp
     states = []
     for t in range(rounds):
-        mine = posterior * row_weight[:, None]
+        mine = shared * row_weight[:, None]
         theta = [word_logs(X, mine, alpha) for X in views]  # an empty row has nothing to add
         if weights != "uniform":
             log_weights = np.log(mine.sum(axis=0) / mine.sum())
-        log_joint = sum(log_probs(X, table) for X, table in zip(views, theta, strict=True))
-        log_joint = log_joint + log_weights
-        posterior = posterior_rows(log_joint, beta(t), hard)
-        worth = [_worth(row, beta(t), hard) for row in log_joint]
-        evidence = [log_sum_exp(row) for row in log_joint]
-        penalty = alpha * sum(table.sum() for table in theta)
-        measures = row_weight @ worth, [row_weight @ evidence], 0.0, 1.0
-        states.append(
-            _state(theta, np.tile(np.exp(log_weights), (s, 1)), penalty, measures, beta(t))
-        )
+        log_joint = log_weights + sum(map(log_probs, views, theta))
+        shared = posterior(log_joint, beta(t), hard)
+        # What the rule maximises: the free energy, or the best log joint.
+        worth = log_joint.max(axis=1) if hard else log_sum_exp(beta(t) * log_joint) / beta(t)
+        measures = row_weight @ worth, [row_weight @ log_sum_exp(log_joint)], 0.0, 1.0
+        view_weights = np.tile(np.exp(log_weights), (len(views), 1))
+        states.append(_state(theta, view_weights, alpha, measures, beta(t)))
     return states
 
 
-def _worth(log_joint, beta, hard):
-    """Return what the posterior rule maximises: the free energy, or the best log joint."""
-    return max(log_joint) if hard else log_sum_exp(beta * log_joint) / beta
-
-
-def _state(theta, view_weights, penalty, measures, beta):
-    criterion, likelihood, dissent, agreement = measures
+def _state(theta, view_weights, alpha, measures, beta):
+    criterion, likelihood, apart, agreeing = measures
     return State(
-        list(theta),
-        view_weights.mean(axis=0),
-        view_weights.copy(),
-        float(criterion + penalty),
-        list(likelihood),
-        float(dissent),
-        float(agreement),
-        beta,
+        theta=list(theta),
+        weights=view_weights.mean(axis=0),
+        view_weights=view_weights,
+        objective=criterion + alpha * sum(table.sum() for table in theta),
+        log_likelihood=likelihood,
+        dissent=apart,
+        agreement_rate=agreeing,
+        beta=beta,
     )
 
 
@@ -250,20 +226,16 @@ def stop_after(states, patience):
 
 def joint_proba(views, state):
     """Return Eq. 19; the weights for a row that is empty everywhere."""
-    log_joint = sum(log_probs(X, table) for X, table in zip(views, state.theta, strict=True))
-    proba = posterior_rows(log_joint + np.log(state.weights), state.beta)
-    blank = ~np.any([X.any(axis=1) for X in views], axis=0)
-    proba[blank] = state.weights
+    log_joint = np.log(state.weights) + sum(map(log_probs, views, state.theta))
+    proba = posterior(log_joint, state.beta)
+    proba[~np.any([X.any(axis=1) for X in views], axis=0)] = state.weights
     return proba
 
 
 def view_proba(views, state):
     """Return the posterior of every view (Eq. 14), of shape (n, s, k)."""
-    logs = [log_probs(X, table) for X, table in zip(views, state.theta, strict=True)]
-    each = [
-        posterior_rows(log + np.log(weights), state.beta)
-        for log, weights in zip(logs, state.view_weights, strict=True)
-    ]
+    parts = zip(views, state.theta, state.view_weights, strict=True)
+    each = [posterior(log_probs(X, table) + np.log(own), state.beta) for X, table, own in parts]
     return np.stack(each, axis=1)
 
 
@@ -272,5 +244,5 @@ def average_proba(views, state):
     each, rows = view_proba(views, state), []
     for i in range(len(each)):
         mine = [each[i, v] for v, X in enumerate(views) if X[i].any()]
-        rows.append(np.mean(mine, axis=0) if mine else state.weights)
+        rows.append(sum(mine) / len(mine) if mine else state.weights)
     return np.array(rows)

@@ -11,8 +11,9 @@ class OnlineMixin:
         """Go on with the rows of another batch.
 
         The first call is `fit`. Every later one does one E step on the new rows with the
-        parameters at hand, adds their statistics to those of the rows seen before, and does one M
-        step. `labels_` are those of the last batch.
+        parameters at hand, adds their statistics to those of the batches before, and does one M
+        step. `labels_` are those of the last batch. After a plain `fit`, which keeps no
+        statistics, the sum starts with this batch, from the parameters that were fitted.
 
         Parameters
         ----------
@@ -33,15 +34,10 @@ class OnlineMixin:
             self._stats = self._batch_stats(*self._batch(X, y, sample_weight))
             return self
         data, model, theta = self._batch(X, y, sample_weight)
-        if getattr(self, "_stats", None) is None:
-            raise ValueError(
-                "partial_fit after fit: the statistics of the rows of fit are gone; begin with "
-                "partial_fit, or pass the fitted model as init"
-            )
-        self._stats = [
-            old + new
-            for old, new in zip(self._stats, self._batch_stats(data, model, theta), strict=True)
-        ]
+        stats = self._batch_stats(data, model, theta)
+        if self._stats is not None:
+            stats = [old + new for old, new in zip(self._stats, stats, strict=True)]
+        self._stats = stats
         for turn, expected in enumerate(self._stats):
             theta = model.m_step(expected, theta, turn)
         self._set_theta(model, theta)

@@ -3,7 +3,7 @@
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import ClusterMixin
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import _check_sample_weight
 
 from coem.estimators._base import BaseMixture, _check_number
@@ -11,7 +11,7 @@ from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin
 
 
-class MixtureClusterer(ClusterMixin, OnlineMixin, MixtureMethods, BaseMixture):
+class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
     r"""Cluster rows by EM, co-EM or classification EM over one or several views.
 
     Parameters
@@ -139,6 +139,14 @@ class MixtureClusterer(ClusterMixin, OnlineMixin, MixtureMethods, BaseMixture):
         self.engine = engine
         self.verbose = verbose
 
+    def __sklearn_tags__(self):
+        """Tell scikit-learn what the families take, and what `predict_proba` returns."""
+        tags = super().__sklearn_tags__()
+        # By tag, not by ClusterMixin: scikit-learn feeds negative numbers to all that inherit it.
+        tags.estimator_type = "clusterer"
+        tags.classifier_tags = ClassifierTags(multi_class=self.n_components != 2)
+        return tags
+
     def fit(self, X, y=None, sample_weight=None):
         """Fit the mixture.
 
@@ -167,6 +175,10 @@ class MixtureClusterer(ClusterMixin, OnlineMixin, MixtureMethods, BaseMixture):
             )
         matrices, empty = self._encode(views, reset=True)
         return self._fit(matrices, empty, weight)
+
+    def fit_predict(self, X, y=None, sample_weight=None):
+        """Fit the mixture and return the component of every row, of shape (n_rows,)."""
+        return self.fit(X, y, sample_weight=sample_weight).labels_
 
     def predict(self, X):
         """Return the component of every row, of shape (n_rows,)."""

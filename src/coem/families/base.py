@@ -30,7 +30,7 @@ class Family(ABC):
     """True if the family takes no negative values."""
 
     allows_nan: ClassVar[bool] = False
-    """True if NaN marks what is missing."""
+    """True if any value may be NaN, for missing. (Whole rows of NaN are empty rows to some more.)"""
 
     single_precision: ClassVar[bool] = False
     """True if float32 parameters serve the family well, float64 being the exception."""

@@ -56,7 +56,6 @@ class Gaussian(Family):
 
     covariance: Covariance = "full"
     reg: float = 1e-6
-    allows_nan: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse hyper-parameters that make no sense."""

@@ -60,7 +60,7 @@ class VonMisesFisher(Family):
     alpha: float = 1.0
     dtype: Any = None
     wide: ClassVar[bool] = True
-    allows_nan: ClassVar[bool] = True
+    single_precision: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse hyper-parameters that make no sense."""
@@ -95,10 +95,12 @@ class VonMisesFisher(Family):
 
     def log_prob(self, X: Matrix, theta: VonMisesFisherTheta) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""
-        table = (theta.kappas[:, None] * theta.directions).astype(self.bind(X, None).dtype)
-        scores: Array = X @ table.T if isinstance(X, np.ndarray) else counts.scores(X, table)
-        scores += _bessel(theta.kappas, X.shape[1])[0]
-        return scores.astype(table.dtype, copy=False)
+        table = theta.kappas[:, None] * theta.directions
+        if isinstance(X, np.ndarray):  # in double: a product in single would depend on the block
+            scores = X.astype(np.float64, copy=False) @ table.T
+        else:
+            scores = counts.scores(X, table.astype(self.bind(X, None).dtype))
+        return np.asarray(scores + _bessel(theta.kappas, X.shape[1])[0])
 
     def log_prior(self, theta: VonMisesFisherTheta) -> float:
         """Return the log prior density of the concentrations, 0 if they are fixed."""
@@ -118,7 +120,8 @@ class VonMisesFisher(Family):
         resultant = np.zeros((resp.shape[1], X.shape[1]))
         for begin in range(0, len(X), _CHUNK):
             rows = X[begin : begin + _CHUNK]
-            resultant += resp[begin : begin + _CHUNK].T.astype(rows.dtype, copy=False) @ rows
+            share = resp[begin : begin + _CHUNK].T.astype(np.float64, copy=False)
+            resultant += share @ rows.astype(np.float64, copy=False)
         return VonMisesFisherStats(mass, resultant)
 
     def estimate(self, stats: VonMisesFisherStats) -> VonMisesFisherTheta:

@@ -6,7 +6,6 @@ def posterior(
     log_joint: Array,
     log_weights: Array,
     allowed: Array | None,
-    row_weight: Array | None,
     beta: float,
     hard: bool,
     evidence: Array,

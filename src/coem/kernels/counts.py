@@ -41,9 +41,7 @@ def scores(X: Matrix, table: Array) -> Array:
 def accumulate(X: Matrix, resp: Array) -> Array:
     """Return ``resp.T @ X`` of shape (n_components, n_features), summed in float64.
 
-    In single precision, responsibilities below 1e-9 of their row are left out: after a few rounds
-    most rows have one or two components left, and each component then visits its own rows only.
-    The order of the sums depends on the data alone, so the bits do not depend on the threads.
+    Where most responsibilities are zero, each component visits its own rows only. The order of the sums depends on the data alone, so the bits do not depend on the threads.
     """
     n, k = resp.shape
     csr = _csr(X, X.shape[1])

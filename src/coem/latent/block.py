@@ -71,6 +71,13 @@ class Partition:
         """Number of rows."""
         return int(self.views[0].shape[0])
 
+    def view_weight(self, v: int) -> Array | None:
+        """Return the weights of the rows in view `v`, zero where it is empty; None for all ones."""
+        blank = None if self.empty is None or not self.empty[:, v].any() else self.empty[:, v]
+        if blank is None:
+            return self.weight
+        return (~blank).astype(np.float64) if self.weight is None else self.weight * ~blank
+
     def _block(self, lo: int, hi: int) -> Block:
         rows = slice(lo, hi)
 

@@ -121,9 +121,6 @@ class Mixture:
         k, s = self.n_components, len(self.families)
         cache = self._new_cache(data)
         cache.resp[...] = resp
-        if not self.separate:
-            for block in data.blocks:
-                cache.resp[0, block.rows] *= block.row_weight()[:, np.newaxis].astype(self.dtype)
         cache.version = [0] * len(cache.version)
         data.cache = cache
         return MixtureTheta((None,) * s, np.full((s, k), -np.log(k)), (0,) * s)
@@ -171,8 +168,7 @@ class Mixture:
         self, block: Block, theta: MixtureTheta, v: int, beta: float, cache: Cache
     ) -> Summary:
         """Compute one slot of the cache for one block."""
-        weight = None if self.separate else block.row_weight()
-        result = self.posterior(block, theta, v if self.separate else None, beta, weight=weight)
+        result = self.posterior(block, theta, v if self.separate else None, beta)
         cache.resp[v, block.rows] = result.resp
         cache.evidence[v, block.rows] = result.evidence
         if cache.log_posterior is not None:
@@ -181,14 +177,7 @@ class Mixture:
         value, evidence = float(weight @ result.objective), float(weight @ result.evidence)
         return Summary(value, np.array([evidence]), 0.0, 0.0, 0.0)
 
-    def posterior(
-        self,
-        block: Block,
-        theta: MixtureTheta,
-        v: int | None,
-        beta: float,
-        weight: Array | None = None,
-    ) -> Posterior:
+    def posterior(self, block: Block, theta: MixtureTheta, v: int | None, beta: float) -> Posterior:
         """Return the posterior of view `v`, or of all views together (2005, Eq. 19) for None."""
         views = range(len(self.families)) if v is None else [v]
         log_prob = sum(self.log_prob(block, theta, u) for u in views)
@@ -199,7 +188,6 @@ class Mixture:
             rule=self.rule,
             beta=beta,
             allowed=block.allowed,
-            weight=weight,
             dtype=self.dtype,
         )
 
@@ -249,31 +237,32 @@ class Mixture:
         """Return the statistics that the M step of a turn needs."""
         cache: Cache = data.cache
         if not self.separate:
-            resp = cache.resp[0]
-            mass = engine.reduce(
-                lambda block: resp[block.rows].sum(axis=0, dtype=np.float64), data.blocks
-            )
             views = range(len(self.families))
-            return Expected(tuple(self._stats(engine, data, v, resp) for v in views), mass)
+            mass = engine.reduce(
+                lambda block: _mass(block.row_weight(), cache.resp[0, block.rows]), data.blocks
+            )
+            stats = tuple(self._stats(engine, data, v, cache.resp[0]) for v in views)
+            return Expected(stats, mass)
         mixed = np.empty(cache.resp.shape[1:], dtype=self.dtype)
 
         def work(block: Block) -> Array:
             resp, weight = cache.resp[:, block.rows], block.row_weight()
-            mine = blend(resp, turn, eta, block.empty) * weight[:, np.newaxis].astype(self.dtype)
-            mixed[block.rows] = mine
-            if self.weights == "per_view":
-                return np.asarray(mine.sum(axis=0, dtype=np.float64))
-            return weight @ average(resp, block.empty).astype(np.float64)
+            mixed[block.rows] = blend(resp, turn, eta, block.empty)
+            own = self.weights == "per_view"
+            return _mass(weight, mixed[block.rows] if own else average(resp, block.empty))
 
         mass = engine.reduce(work, data.blocks)
-        stats: list[Stats | None] = [None] * len(self.families)
-        stats[turn] = self._stats(engine, data, turn, mixed)
-        return Expected(tuple(stats), mass)
+        gathered: list[Stats | None] = [None] * len(self.families)
+        gathered[turn] = self._stats(engine, data, turn, mixed)
+        return Expected(tuple(gathered), mass)
 
     def _stats(self, engine: Engine, data: Partition, v: int, resp: Array) -> Stats:
+        """Return the statistics of view `v` over all rows that are not empty in it."""
         family = self.families[v]
-        if data.empty is not None and not self.separate and data.empty[:, v].any():
-            resp = resp * ~data.empty[:, v, np.newaxis]
+        weight = data.view_weight(v)
+        if weight is not None:
+            # In double: 3 r is r + r + r only if nothing is rounded.
+            resp = resp * weight[:, np.newaxis]
         if family.wide:
             return family.stats(data.views[v], resp)
         gathered: Stats = engine.reduce(
@@ -298,6 +287,11 @@ class Mixture:
         if self.weights == "uniform" or not mass.sum() > 0:
             return np.full(k, -np.log(k))
         return safe_log(mass / mass.sum())
+
+
+def _mass(weight: Array, resp: Array) -> Array:
+    """Return the weighted sum of responsibilities over the rows, in double."""
+    return np.asarray(weight @ resp.astype(np.float64, copy=False))
 
 
 def safe_log(weights: Array) -> Array:
