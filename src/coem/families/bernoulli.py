@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit
 
 from coem.families.counts import CountFamily
 from coem.kernels import counts
@@ -94,7 +95,7 @@ class Bernoulli(CountFamily):
 
     def feature_probs(self, theta: BernoulliTheta) -> Array:
         """Return p(feature | component)."""
-        return np.asarray(1 / (1 + np.exp(-np.asarray(theta.log_odds, dtype=np.float64))))
+        return np.asarray(expit(np.asarray(theta.log_odds, dtype=np.float64)))
 
     def terms(self, X: Matrix, theta: BernoulliTheta) -> tuple[Array, Array, Array]:
         """Return the log odds of every feature that is there; the rest is a row without any."""

@@ -1,15 +1,12 @@
 """The laws of a family, as a check that anyone can run on a family of their own."""
 
 import pickle
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import logsumexp
 
 from coem.families.base import Family
 from coem.stats import Stats
@@ -48,23 +45,20 @@ def check_family(
     rng = np.random.default_rng(random_state)
     k = n_components if theta is None else len(_arrays(theta)[0])
     if X is None:
-        labels = rng.integers(k, size=120)
-        X = family.example(rng) if theta is None else family.sample(theta, labels, rng)
-    raw = family.check(deepcopy(X), "X")
-    empty, bound = family.empty(raw), family.bind(raw, np.float64)
-    encoded, n = bound.encode(deepcopy(raw)), int(np.sum(~empty))
+        X = family.example(rng) if theta is None else family.sample(theta, np.arange(120) % k, rng)
+    rows = family.check(deepcopy(X), "X")
+    empty, bound = family.empty(rows), family.bind(rows, np.float64)
+    encoded, n = bound.encode(rows), int(np.sum(~empty))
     if n < 2:
         raise ValueError(f"the laws need two rows or more that are not empty, got {n}")
     resp = rng.dirichlet(np.ones(k), n) * rng.uniform(0.5, 2.0, (n, 1))
-    case = Case(family, raw, bound, encoded, empty, encoded[~empty], resp, k, random_state, theta)
+    case = Case(family, X, bound, encoded, empty, encoded[~empty], resp, k, random_state, theta)
     for law in LAWS:
         try:
             law(case, np.random.default_rng(random_state))
         except Exception as error:
-            broken = isinstance(error, AssertionError)
-            difference = error if broken else f"{type(error).__name__}: {error}"
-            name = law.__name__.strip("_")
-            raise FamilyLawError(f"{family!r} breaks the law of {name}: {difference}") from error
+            name, what = law.__name__[1:], error if type(error) is AssertionError else repr(error)
+            raise FamilyLawError(f"{family!r} breaks the law of {name}: {what}") from error
 
 
 @dataclass(frozen=True)
@@ -72,7 +66,7 @@ class Case:
     """A family and the rows that the laws are checked on."""
 
     given: Family  # as it was before it saw any rows
-    raw: Matrix  # rows that have passed `check`; only copies of them are given away
+    raw: Matrix  # the rows as they came; only copies of them are given away
     family: Family  # bound to the rows, in double precision
     encoded: Matrix
     empty: Array  # (n_rows,) bool
@@ -161,8 +155,7 @@ def _homogeneity(case: Case, rng: Rng) -> None:
     """Require stats(X, c resp) = c stats(X, resp); weight 2 is a row twice, weight 0 no row."""
     X, resp, stats = case.X, case.resp, case.family.stats
     for c in (0.37, 3.0):
-        scaled = stats(X, resp).scaled(c)
-        _equal(f"stats(X, {c} resp) and {c} stats(X, resp)", stats(X, c * resp), scaled)
+        _equal(f"stats of {c} resp and {c} stats", stats(X, c * resp), stats(X, resp).scaled(c))
     weights = rng.permutation(np.arange(len(resp)) % 3)
     times = np.repeat(np.arange(len(resp)), weights)
     weighted, repeated = stats(X, weights[:, np.newaxis] * resp), stats(X[times], resp[times])
@@ -181,7 +174,7 @@ def _optimality(case: Case, rng: Rng) -> None:
     noisy = (case.estimate(resp * np.exp(s * rng.standard_normal(resp.shape))) for s in sizes)
     # An M step that forgets its statistics has no rivals but the starts.
     best, what = value(case.estimate(resp)), "sum(resp * log_prob) + log_prior after an M step"
-    for rival in chain(scaled, noisy, map(case.start, range(5))):
+    for rival in [*scaled, *noisy, *map(case.start, range(5))]:
         _not_below(case, what, best, value(rival))
 
 
@@ -190,9 +183,8 @@ def _symmetry(case: Case, rng: Rng) -> None:
     order = np.roll(np.arange(case.k), 1)
     theta, other = case.estimate(case.resp), case.estimate(case.resp[:, order])
     mine, theirs = (case.family.log_prob(case.X, parameters) for parameters in (other, theta))
-    permuted = tuple(part[order] for part in _arrays(theta))
-    _equal("theta of permuted responsibilities and theta permuted", other, permuted)
-    _equal("log_prob of permuted parameters and log_prob permuted", mine, theirs[:, order])
+    permuted = (*(part[order] for part in _arrays(theta)), theirs[:, order])
+    _equal("theta or log_prob of permuted resp and the same permuted", (other, mine), permuted)
 
 
 def _monotone(case: Case, rng: Rng) -> None:
@@ -200,7 +192,7 @@ def _monotone(case: Case, rng: Rng) -> None:
     theta, log_weights, last = case.theta, np.full(case.k, -np.log(case.k)), -np.inf
     for step in range(11):
         log_joint = case.family.log_prob(case.X, theta) + log_weights
-        evidence = logsumexp(log_joint, axis=1, keepdims=True)
+        evidence = np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
         value = float(evidence.sum()) + case.family.log_prior(theta)
         _not_below(case, f"log likelihood + log_prior after step {step} of EM", value, last)
         last, resp = value, np.exp(log_joint - evidence)
@@ -210,14 +202,12 @@ def _monotone(case: Case, rng: Rng) -> None:
 
 def _emptiness(case: Case, rng: Rng) -> None:
     """Require that empty rows add nothing, and that components without rows are finite."""
-    padded = np.zeros((len(case.empty), case.k))
-    padded[~case.empty] = case.resp
-    mine, theirs = case.family.stats(case.encoded, padded), case.family.stats(case.X, case.resp)
-    _equal("stats with and without empty rows", mine, theirs)
+    family, X, resp, padded = case.family, case.X, case.resp, np.zeros((len(case.empty), case.k))
+    padded[~case.empty], stats = resp, family.stats(X, resp)
+    _equal("stats with empty rows and without", family.stats(case.encoded, padded), stats)
     for who, alive in (("a component", np.arange(case.k) > 0), ("every component", [False])):
-        theta = case.estimate(case.resp * alive)
-        _finite(f"the parameters where {who} has no rows", theta)
-        _finite(f"log_prob where {who} has no rows", case.family.log_prob(case.X, theta))
+        theta = case.estimate(resp * alive)
+        _finite(f"theta or log_prob if {who} has no rows", (theta, family.log_prob(X, theta)))
 
 
 def _sample(case: Case, rng: Rng) -> None:
@@ -233,47 +223,42 @@ def _sample(case: Case, rng: Rng) -> None:
     _finite("log_prob of a sample", true)
     # Twice the sum of the gains is chi-squared, with a degree of freedom for every parameter.
     gain, most = float((mine - true).mean()), (10 + 2 * family.n_parameters(theta)) / n
-    _expect(abs(gain) <= most, f"estimates from it gain {gain:.3g} a row, at most {most:.3g} is due")
+    _expect(abs(gain) <= most, f"estimates from it gain {gain:.3g} a row, not {most:.3g} at most")
 
 
 def _representation(case: Case, rng: Rng) -> None:
     """Require that CSR rows, if the family takes them, are worth what dense rows are."""
-    sparse = sp.csr_matrix(case.raw[~case.empty])
     try:
+        sparse = sp.csr_matrix(case.raw[~case.empty])
         case.given.check(sparse, "X")
     except (TypeError, ValueError):
         return
-
-    def results(rows: Matrix) -> tuple[Stats, Array]:
-        rows = case.given.check(rows, "X")
+    results = []
+    for rows in (case.given.check(x, "X") for x in (sparse, sparse.toarray())):
         family = case.given.bind(rows, np.float64)
-        stats = family.stats(family.encode(rows), case.resp)
-        return stats, family.log_prob(family.encode(rows), family.estimate(stats))
-
-    _equal("stats and log_prob of CSR and dense rows", results(sparse), results(sparse.toarray()))
+        X = family.encode(rows)
+        stats = family.stats(X, case.resp)
+        results.append((stats, family.log_prob(X, family.estimate(stats))))
+    _equal("stats or log_prob of CSR and dense rows", results[0], results[1])
 
 
 def _terms(case: Case, rng: Rng) -> None:
     """Require that the terms of a row, if there are any, and the rest add up to log_prob."""
-    for i in range(min(10, len(case.resp))):
-        row = case.X[i : i + 1]
-        apart = case.family.terms(row, case.theta)
+    for row in (case.X[i : i + 1] for i in range(min(10, len(case.resp)))):
+        apart, whole = case.family.terms(row, case.theta), case.family.log_prob(row, case.theta)
         if apart is not None:
-            whole = case.family.log_prob(row, case.theta)[0]
-            _equal("terms + rest and log_prob of one row", apart[1].sum(axis=0) + apart[2], whole)
+            _equal("terms + rest and log_prob of a row", apart[1].sum(axis=0) + apart[2], whole[0])
 
 
 def _feature_probs(case: Case, rng: Rng) -> None:
     """Require one row of finite numbers, none negative, a component, if there are any."""
     probs = case.family.feature_probs(case.theta)
-    if probs is not None:
-        _finite("feature_probs", probs)
-        good = len(probs) == case.k and bool(np.all(probs >= 0))
-        _expect(good, "feature_probs has negative values, or a wrong number of rows")
+    _finite("feature_probs", probs)
+    good = probs is None or (len(probs) == case.k and bool(np.all(probs >= 0)))
+    _expect(good, "feature_probs has negative values, or not one row a component")
 
 
-# The laws in the order in which they are checked: the later ones rest on the earlier.
-LAWS: tuple[Callable[[Case, Rng], None], ...] = (
+LAWS = (  # in the order in which they are checked: the later ones rest on the earlier
     _frozen, _start, _shapes, _purity, _additivity, _homogeneity, _optimality, _symmetry,
     _monotone, _emptiness, _sample, _representation, _terms, _feature_probs,
 )  # fmt: skip
