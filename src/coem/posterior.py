@@ -1,6 +1,6 @@
 """Posterior rules: from the log joint of a block to responsibilities and what they are worth."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ RULES: tuple[Rule, ...] = ("soft", "hard")
 class Posterior(NamedTuple):
     """What one view knows of the rows of a block."""
 
-    resp: Array  # (n, k), in the precision asked for
+    resp: Array  # (n, k)
     log_posterior: Array  # (n, k) float64, log p(component | row) at beta = 1
     evidence: Array  # (n,) float64, log p(row)
     objective: Array  # (n,) float64, what the rule maximises, before the row weight
@@ -28,7 +28,7 @@ def posterior(
     rule: Rule = "soft",
     beta: float = 1.0,
     allowed: Array | None = None,
-    dtype: Any = np.float64,
+    out: Array | None = None,
 ) -> Posterior:
     r"""Apply a posterior rule to a block of rows.
 
@@ -46,13 +46,15 @@ def posterior(
         Inverse temperature. At 0 every allowed component gets the same.
     allowed : ndarray of bool of shape (n, k), optional
         Which components a row may belong to: how labels enter.
-    dtype : float32 or float64
-        Precision of the responsibilities. In single precision those below 1e-9 are zero: after a
-        few rounds most rows have one or two components left, and the M step skips the others.
+    out : ndarray of shape (n, k), optional
+        Where the responsibilities go, float32 or float64; by default a new float64 array. In
+        single precision those below 1e-9 are zero: after a few rounds most rows have one or two
+        components left, and the M step skips the others.
     """
     n, k = log_prob.shape
     log_joint = np.ascontiguousarray(log_prob, dtype=np.float64)
-    resp, evidence, objective = np.empty((n, k), dtype=dtype), np.empty(n), np.empty(n)
+    resp = np.empty((n, k)) if out is None else out
+    evidence, objective = np.empty(n), np.empty(n)
     _compiled.posterior(
         log_joint,
         np.ascontiguousarray(log_weights, dtype=np.float64),

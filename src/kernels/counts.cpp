@@ -24,8 +24,8 @@ constexpr double FORBIDDEN = -1e30;
 // Below this share of its row a responsibility is nothing in single precision.
 template <class T> constexpr double NEGLIGIBLE = std::is_same_v<T, float> ? 1e-9 : 0.0;
 
-// Scratch memory. Not std::vector: its code would be compiled here for a newer instruction set,
-// and the linker may hand that one copy to the baseline.
+// Scratch memory for a row or for a few components. Not std::vector: its code would be compiled
+// here for a newer instruction set, and the linker may hand that one copy to the baseline.
 template <class T>
 class Buffer {
   public:
@@ -38,7 +38,7 @@ class Buffer {
         if (n > capacity_) {
             std::free(memory_);
             memory_ = static_cast<T*>(std::malloc(n * sizeof(T)));
-            if (!memory_) std::abort();  // a row's worth of scratch: the machine is out of memory
+            if (!memory_) std::abort();  // the machine is out of memory
             capacity_ = n;
         }
         return memory_;
@@ -74,6 +74,21 @@ class Rows {
             case Number::i32: take<int32_t>(n); break;
             case Number::i64: take<int64_t>(n); break;
         }
+    }
+
+    // First place whose word is not below `word`, in a row with its words in order.
+    int64_t find(int64_t word) const {
+        int64_t begin = 0;
+        int64_t end = length;
+        while (begin < end) {
+            const int64_t middle = (begin + end) / 2;
+            if (index[middle] < word) {
+                begin = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        return begin;
     }
 
     // Ask for a row that will be visited soon, when rows are not visited in order.
@@ -127,19 +142,19 @@ class Rows {
 // Sums of N vectors of components, kept in registers over the words of the row. A run of words is
 // summed in T and the runs in double, so that a long row costs no digits.
 template <class T, int N>
-void score_units(const Rows<T>& row, const T* table, int64_t stride, double* out) {
+void score_units(const Rows<T>& row, const T* table, int64_t k, double* out) {
     double total[N * LANES] = {};
     for (int64_t start = 0; start < row.length; start += RUN) {
         const int64_t stop = start + RUN < row.length ? start + RUN : row.length;
         Vec<T> sum[N] = {};
         for (int64_t p = start; p < stop; ++p) {
             if (p + AHEAD < row.length) {
-                const T* soon = table + int64_t{row.index[p + AHEAD]} * stride;
+                const T* soon = table + int64_t{row.index[p + AHEAD]} * k;
                 for (int u = 0; u < N; u += 64 / (LANES * int{sizeof(T)})) {
                     __builtin_prefetch(soon + u * LANES);
                 }
             }
-            const T* word = table + int64_t{row.index[p]} * stride;
+            const T* word = table + int64_t{row.index[p]} * k;
             const T x = row.value[p];
             for (int u = 0; u < N; ++u) sum[u] += x * load(word + u * LANES);
         }
@@ -151,20 +166,21 @@ void score_units(const Rows<T>& row, const T* table, int64_t stride, double* out
 }
 
 template <class T>
-void score_row(const Rows<T>& row, const T* table, int64_t stride, int64_t units, double* out) {
+void score_row(const Rows<T>& row, const T* table, int64_t k, double* out) {
+    int64_t units = (k + LANES - 1) / LANES;
     while (units > 0) {
         // Even shares, so that 13 vectors go as 7 + 6 and not as 8 + 5.
         const int64_t passes = (units + MAX_UNITS - 1) / MAX_UNITS;
         const int64_t take = (units + passes - 1) / passes;
         switch (take) {
-            case 1: score_units<T, 1>(row, table, stride, out); break;
-            case 2: score_units<T, 2>(row, table, stride, out); break;
-            case 3: score_units<T, 3>(row, table, stride, out); break;
-            case 4: score_units<T, 4>(row, table, stride, out); break;
-            case 5: score_units<T, 5>(row, table, stride, out); break;
-            case 6: score_units<T, 6>(row, table, stride, out); break;
-            case 7: score_units<T, 7>(row, table, stride, out); break;
-            default: score_units<T, 8>(row, table, stride, out); break;
+            case 1: score_units<T, 1>(row, table, k, out); break;
+            case 2: score_units<T, 2>(row, table, k, out); break;
+            case 3: score_units<T, 3>(row, table, k, out); break;
+            case 4: score_units<T, 4>(row, table, k, out); break;
+            case 5: score_units<T, 5>(row, table, k, out); break;
+            case 6: score_units<T, 6>(row, table, k, out); break;
+            case 7: score_units<T, 7>(row, table, k, out); break;
+            default: score_units<T, 8>(row, table, k, out); break;
         }
         table += take * LANES;
         out += take * LANES;
@@ -173,14 +189,13 @@ void score_row(const Rows<T>& row, const T* table, int64_t stride, int64_t units
 }
 
 template <class T>
-void scores(const Csr& X, const T* table, int64_t stride, int64_t k, double* out) {
-    const int64_t units = (k + LANES - 1) / LANES;
+void scores(const Csr& X, const T* table, int64_t k, double* out) {
     Buffer<double> padded;
-    double* sums = padded.of(units * LANES);
+    double* sums = padded.of(k + LANES);
     Rows<T> row(X);
     for (int64_t i = 0; i < row.size(); ++i) {
         row.seek(i);
-        score_row(row, table, stride, units, sums);
+        score_row(row, table, k, sums);
         for (int64_t j = 0; j < k; ++j) out[i * k + j] = sums[j];
     }
 }
@@ -360,29 +375,37 @@ void accumulate_list(const Csr& X, const Lists<T>& lists, int64_t lo, int64_t hi
     }
 }
 
-// Eight components at a time, side by side in a scratch table of one cache line a word.
+// Eight components at a time, side by side in `tile` (V, 8): a cache line a word. Threads share
+// the components and divide the words.
 template <class T>
-void accumulate_tile(const Csr& X, const T* resp, int64_t k, int64_t lo, int64_t hi, double* sums,
-                     int64_t n_words) {
-    Buffer<double> scratch;
-    double* tile = scratch.of(n_words * LANES);
-    for (int64_t c = 0; c < n_words * LANES; ++c) tile[c] = 0.0;
+void accumulate_tile(const Csr& X, const T* resp, int64_t k, int64_t lo, int64_t hi, Words words,
+                     double* sums, int64_t n_words, double* tile) {
+    for (int64_t c = words.begin * LANES; c < words.end * LANES; ++c) tile[c] = 0.0;
     Rows<double> row(X);
     for (int64_t i = 0; i < row.size(); ++i, resp += k) {
         double r[LANES] = {};
         for (int64_t j = lo; j < hi; ++j) r[j - lo] = static_cast<double>(resp[j]);
         row.seek(i);
-        for (int64_t p = 0; p < row.length; ++p) {
-            if (p + AHEAD < row.length) {
+        int64_t begin = 0;
+        int64_t end = row.length;
+        if (words.sorted) {
+            begin = row.find(words.begin);
+            end = row.find(words.end);
+        }
+        for (int64_t p = begin; p < end; ++p) {
+            if (p + AHEAD < end) {
                 __builtin_prefetch(tile + int64_t{row.index[p + AHEAD]} * LANES, 1);
             }
-            double* word = tile + int64_t{row.index[p]} * LANES;
+            const int64_t w = row.index[p];
+            if (!words.sorted && (w < words.begin || w >= words.end)) continue;
+            double* word = tile + w * LANES;
             const double x = row.value[p];
             for (int l = 0; l < LANES; ++l) word[l] += x * r[l];
         }
     }
     for (int64_t j = lo; j < hi; ++j) {
-        for (int64_t w = 0; w < n_words; ++w) sums[j * n_words + w] = tile[w * LANES + (j - lo)];
+        double* target = sums + j * n_words;
+        for (int64_t w = words.begin; w < words.end; ++w) target[w] = tile[w * LANES + (j - lo)];
     }
 }
 
@@ -390,35 +413,44 @@ void accumulate_tile(const Csr& X, const T* resp, int64_t k, int64_t lo, int64_t
 
 template <class T>
 void log_table(const double* sums, int64_t n_words, int64_t k, int64_t lo, int64_t hi,
-               double alpha, const double* shift, double floor, T* table, int64_t stride) {
-    // Eight words at a time: their corner of the table stays in the first cache.
+               double alpha, const double* shift, double floor, T* table) {
+    // Corners of eight words by eight components, turned over in the first cache.
     const Vec<T> smallest = Vec<T>{} + std::numeric_limits<T>::min();
     const Vec<T> lowest = Vec<T>{} + static_cast<T>(floor);
     for (int64_t start = lo; start < hi; start += LANES) {
         const int64_t n = start + LANES < hi ? LANES : hi - start;
-        T* corner = table + start * stride;
-        for (int64_t j = 0; j < k; ++j) {
-            double from[LANES] = {};
-            std::memcpy(from, sums + j * n_words + start, static_cast<std::size_t>(n) * sizeof *from);
-            const Vec<T> mass = convert<T>(load(from) + alpha);
-            const Vec<T> logs = log_each(mass < smallest ? smallest : mass) - static_cast<T>(shift[j]);
-            const Vec<T> kept = mass < smallest ? lowest : logs;
-            for (int64_t w = 0; w < n; ++w) corner[w * stride + j] = kept[w];
+        for (int64_t first = 0; first < k; first += LANES) {
+            T corner[LANES][LANES] = {};
+            for (int64_t j = first; j < first + LANES && j < k; ++j) {
+                double from[LANES] = {};
+                const double* source = sums + j * n_words + start;
+                for (int64_t w = 0; w < n; ++w) from[w] = source[w];
+                const Vec<T> mass = convert<T>(load(from) + alpha);
+                const Vec<T> usable = mass < smallest ? smallest : mass;
+                const Vec<T> logs = log_each(usable) - static_cast<T>(shift[j]);
+                store(corner[j - first], mass < smallest ? lowest : logs);
+            }
+            for (int64_t w = 0; w < n; ++w) {
+                T* to = table + (start + w) * k + first;
+                if (first + LANES <= k) {
+                    for (int l = 0; l < LANES; ++l) to[l] = corner[l][w];
+                } else {
+                    for (int64_t l = 0; l < k - first; ++l) to[l] = corner[l][w];
+                }
+            }
         }
     }
 }
 
-// The padding of a table is zero, so whole vectors can be added.
-template <class T>
-double table_sum(const T* table, int64_t stride, int64_t k, int64_t lo, int64_t hi) {
+template <class T> double table_sum(const T* table, int64_t lo, int64_t hi) {
     Vec<double> part = {};
-    for (int64_t w = lo; w < hi; ++w) {
-        const T* word = table + w * stride;
-        for (int64_t j = 0; j < k; j += LANES) {
-            part += __builtin_convertvector(load(word + j), Vec<double>);
-        }
+    int64_t c = lo;
+    for (; c + LANES <= hi; c += LANES) {
+        part += __builtin_convertvector(load(table + c), Vec<double>);
     }
-    return sum(part);
+    double total = sum(part);
+    for (; c < hi; ++c) total += static_cast<double>(table[c]);
+    return total;
 }
 
 }  // namespace

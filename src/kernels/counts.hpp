@@ -41,26 +41,32 @@ struct Lists {
     std::int64_t capacity;
 };
 
+struct Words {
+    std::int64_t begin;
+    std::int64_t end;
+    bool sorted;  // the words of every row are in order
+};
+
 template <class T>
 struct Kernels {
-    // out (n, k) = X table^T, table (V, stride) holding the components of a word side by side
-    void (*scores)(const Csr&, const T* table, std::int64_t stride, std::int64_t k, double* out);
+    // out (n, k) = X table^T. A table (V, k) holds the components of a word side by side, and has
+    // eight spare cells at its end, for reading whole vectors.
+    void (*scores)(const Csr&, const T* table, std::int64_t k, double* out);
     void (*posterior)(const PosteriorArgs&, T* resp);
     // false if more entries matter than the lists can hold
     bool (*list_active)(const T* resp, std::int64_t n, std::int64_t k, const Lists<T>&);
     // sums (V) += X^T resp over the list entries lo <= e < hi of one component
     void (*accumulate_list)(const Csr&, const Lists<T>&, std::int64_t lo, std::int64_t hi,
                             double* sums);
-    // sums (k, V) += X^T resp for the components lo <= j < hi over all rows; hi - lo <= 8
+    // sums (k, V) = X^T resp for the components lo <= j < hi and some words; hi - lo <= 8
     void (*accumulate_tile)(const Csr&, const T* resp, std::int64_t k, std::int64_t lo,
-                            std::int64_t hi, double* sums, std::int64_t n_words);
-    // table (V, stride) = log(sums (k, V) + alpha) - shift (k), for the words lo <= w < hi
+                            std::int64_t hi, Words, double* sums, std::int64_t n_words,
+                            double* tile);
+    // table (V, k) = log(sums (k, V) + alpha) - shift (k), for the words lo <= w < hi
     void (*log_table)(const double* sums, std::int64_t n_words, std::int64_t k, std::int64_t lo,
-                      std::int64_t hi, double alpha, const double* shift, double floor, T* table,
-                      std::int64_t stride);
-    // sum of table (V, stride) over k components and the words lo <= w < hi
-    double (*table_sum)(const T* table, std::int64_t stride, std::int64_t k, std::int64_t lo,
-                        std::int64_t hi);
+                      std::int64_t hi, double alpha, const double* shift, double floor, T* table);
+    // sum of the cells lo <= c < hi
+    double (*table_sum)(const T* table, std::int64_t lo, std::int64_t hi);
 };
 
 template <class T> const Kernels<T>& kernels();  // the fastest that this machine can run

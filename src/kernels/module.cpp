@@ -86,14 +86,15 @@ Csr csr(const Any1& indptr, const Any1& indices, const Any1& data) {
 std::int64_t extent(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 template <class T>
-void scores(const Any1& indptr, const Any1& indices, const Any1& data, const In2<T>& table,
+void scores(const Any1& indptr, const Any1& indices, const Any1& data, const In1<T>& table,
             const Out2<double>& out) {
     const Csr X = csr(indptr, indices, data);
     const std::int64_t k = extent(out.shape(1));
     require(extent(out.shape(0)) == X.n_rows, "out must have one row for each row of X");
-    require(table.shape(1) % 8 == 0 && extent(table.shape(1)) >= k, "table rows must be padded");
+    require(k > 0 && table.shape(0) >= 8 && (extent(table.shape(0)) - 8) % k == 0,
+            "table must have k cells a word and eight to spare");
     const nb::gil_scoped_release free;
-    kernels<T>().scores(X, table.data(), extent(table.shape(1)), k, out.data());
+    kernels<T>().scores(X, table.data(), k, out.data());
 }
 
 template <class T>
@@ -126,15 +127,19 @@ void accumulate_list(const Any1& indptr, const Any1& indices, const Any1& data,
 
 template <class T>
 void accumulate_tile(const Any1& indptr, const Any1& indices, const Any1& data,
-                     const In2<T>& resp, std::int64_t lo, std::int64_t hi,
-                     const Out2<double>& sums) {
+                     const In2<T>& resp, std::int64_t lo, std::int64_t hi, std::int64_t first,
+                     std::int64_t last, bool sorted, const Out2<double>& sums,
+                     const Out2<double>& tile) {
     const Csr X = csr(indptr, indices, data);
     const std::int64_t k = extent(resp.shape(1));
     require(extent(resp.shape(0)) == X.n_rows, "resp must have one row for each row of X");
     require(0 <= lo && lo <= hi && hi <= k && hi - lo <= 8 && k == extent(sums.shape(0)),
             "components out of range");
+    require(tile.shape(0) == sums.shape(1) && tile.shape(1) == 8, "tile must be (words, 8)");
+    require(0 <= first && first <= last && last <= extent(sums.shape(1)), "words out of range");
     const nb::gil_scoped_release free;
-    kernels<T>().accumulate_tile(X, resp.data(), k, lo, hi, sums.data(), extent(sums.shape(1)));
+    kernels<T>().accumulate_tile(X, resp.data(), k, lo, hi, {first, last, sorted}, sums.data(),
+                                 extent(sums.shape(1)), tile.data());
 }
 
 PosteriorArgs posterior_args(const In1<double>& log_weights,
@@ -165,21 +170,21 @@ void posterior(const Out2<double>& log_joint, const In1<double>& log_weights,
 
 template <class T>
 void log_table(const In2<double>& sums, std::int64_t lo, std::int64_t hi, double alpha,
-               const In1<double>& shift, double floor, const Out2<T>& table) {
-    require(sums.shape(1) == table.shape(0) && 0 <= lo && lo <= hi && hi <= extent(sums.shape(1)),
-            "words out of range");
-    require(shift.shape(0) == sums.shape(0) && sums.shape(0) <= table.shape(1), "wrong components");
+               const In1<double>& shift, double floor, const Out1<T>& table) {
+    const std::int64_t k = extent(sums.shape(0));
+    const std::int64_t n_words = extent(sums.shape(1));
+    require(extent(table.shape(0)) >= k * n_words && extent(shift.shape(0)) == k,
+            "table and shift must fit the sums");
+    require(0 <= lo && lo <= hi && hi <= n_words, "words out of range");
     const nb::gil_scoped_release free;
-    kernels<T>().log_table(sums.data(), extent(sums.shape(1)), extent(sums.shape(0)), lo, hi,
-                           alpha, shift.data(), floor, table.data(), extent(table.shape(1)));
+    kernels<T>().log_table(sums.data(), n_words, k, lo, hi, alpha, shift.data(), floor,
+                           table.data());
 }
 
-template <class T>
-double table_sum(const In2<T>& table, std::int64_t k, std::int64_t lo, std::int64_t hi) {
-    require(table.shape(1) % 8 == 0 && k <= extent(table.shape(1)), "table rows must be padded");
-    require(0 <= lo && lo <= hi && hi <= extent(table.shape(0)), "words out of range");
+template <class T> double table_sum(const In1<T>& table, std::int64_t lo, std::int64_t hi) {
+    require(0 <= lo && lo <= hi && hi <= extent(table.shape(0)), "cells out of range");
     const nb::gil_scoped_release free;
-    return kernels<T>().table_sum(table.data(), extent(table.shape(1)), k, lo, hi);
+    return kernels<T>().table_sum(table.data(), lo, hi);
 }
 
 template <class T> void bind(nb::module_& m) {
@@ -192,13 +197,14 @@ template <class T> void bind(nb::module_& m) {
           exact("data"), exact("offsets"), exact("rows"), exact("weights"), nb::arg("lo"),
           nb::arg("hi"), exact("sums"));
     m.def("accumulate_tile", accumulate_tile<T>, exact("indptr"), exact("indices"), exact("data"),
-          exact("resp"), nb::arg("lo"), nb::arg("hi"), exact("sums"));
+          exact("resp"), nb::arg("lo"), nb::arg("hi"), nb::arg("first"), nb::arg("last"),
+          nb::arg("sorted"), exact("sums"), exact("tile"));
     m.def("posterior", posterior<T>, exact("log_joint"), exact("log_weights"),
           exact("allowed").none(), nb::arg("beta"), nb::arg("hard"), exact("evidence"),
           exact("objective"), exact("resp"));
     m.def("log_table", log_table<T>, exact("sums"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("alpha"), exact("shift"), nb::arg("floor"), exact("table"));
-    m.def("table_sum", table_sum<T>, exact("table"), nb::arg("k"), nb::arg("lo"), nb::arg("hi"));
+    m.def("table_sum", table_sum<T>, exact("table"), nb::arg("lo"), nb::arg("hi"));
 }
 
 }  // namespace

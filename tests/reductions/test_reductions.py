@@ -26,7 +26,7 @@ every_covariance = pytest.mark.parametrize("covariance", ["full", "tied", "diag"
 exact_weights = pytest.mark.parametrize("weights", ["per_view", "uniform"])
 
 
-# -- data and starts -----------------------------------------------------------------------------
+# -- data and starts ------------------------------------------------------------------------------
 
 
 def topics_of(rng, n):
@@ -85,7 +85,7 @@ def same_parameters(one, other, **tol):
             close(a, b, **tol)
 
 
-# -- all labelled: naive Bayes -------------------------------------------------------------------
+# -- all labelled: naive Bayes --------------------------------------------------------------------
 
 NAIVE_BAYES = {
     "multinomial": (Multinomial(), count_rows, lambda p: MultinomialNB(alpha=1, class_prior=p)),
@@ -153,7 +153,7 @@ def test_all_labelled_views_multiply(coupling):
     close(model.predict_proba(X), proba / proba.sum(axis=1, keepdims=True), **TOL)
 
 
-# -- unlabeled_weight = 0: supervised ------------------------------------------------------------
+# -- unlabeled_weight = 0: supervised -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("coupling", ["joint", "co-em"])
@@ -172,7 +172,43 @@ def test_unlabeled_weight_0_is_supervised(coupling, posterior):
     assert np.abs(other.predict_proba(X) - truth.predict_proba(X)).max() > 0.01
 
 
-# -- unit Gaussian, hard posterior, uniform weights: k-means ---------------------------------------
+def nigam(X, y, rounds, unlabeled_weight):
+    """Return word logs and priors of Nigam 2006, Table 3.1, after so many rounds of E and M."""
+    known = y >= 0
+    weight = np.where(known, 1.0, unlabeled_weight)[:, None]
+    given = np.eye(K)[y] * known[:, None]
+    resp = given  # the first M step sees the labelled rows alone
+    for _ in range(rounds):
+        theta, prior = laplace(X, resp * weight)
+        log_joint = X @ theta.T + np.log(prior)
+        soft = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
+        resp = np.where(known[:, None], given, soft / soft.sum(axis=1, keepdims=True))
+    return laplace(X, resp * weight)
+
+
+def laplace(X, resp):
+    """Return the M step with one pseudo-count a word and a class (Eq. 3.5, 3.6)."""
+    counts, mass = 1 + resp.T @ X, 1 + resp.sum(axis=0)
+    return np.log(counts / counts.sum(axis=1, keepdims=True)), mass / mass.sum()
+
+
+@pytest.mark.parametrize("unlabeled_weight", [1.0, 0.3, 0.0])
+@pytest.mark.parametrize("rounds", [1, 2, 10])
+def test_some_labelled_is_nigam(unlabeled_weight, rounds):
+    rng = np.random.default_rng(15)
+    topics = topics_of(rng, 150)
+    X, y = count_rows(rng, topics), np.where(np.arange(150) < 20, topics, -1)
+    model = MixtureClassifier(
+        unlabeled_weight=unlabeled_weight, max_iter=rounds, tol=0, dtype=np.float64
+    ).fit(X, y)
+    theta, prior = nigam(X, y, rounds, unlabeled_weight)
+    close(model.theta_["view0"], theta, **TOL)
+    close(model.weights_, prior, **TOL)
+    trace = [record.objective for record in model.history_]
+    assert np.all(np.diff(trace) >= -1e-9 * np.abs(trace[-1]))
+
+
+# -- unit Gaussian, hard posterior, uniform weights: k-means --------------------------------------
 
 
 @every_seed
@@ -213,7 +249,7 @@ def test_k_means_round_by_round(seed):
         np.testing.assert_array_equal(model.labels_, mine)
 
 
-# -- every covariance type: GaussianMixture --------------------------------------------------------
+# -- every covariance type: GaussianMixture -------------------------------------------------------
 
 
 def moments(X, resp, covariance, reg):
@@ -284,7 +320,7 @@ def test_gaussian_information_criteria(covariance):
     close(model.bic(X), penalty - 2 * log_likelihood, rtol=1e-9)
 
 
-# -- views that are no views -----------------------------------------------------------------------
+# -- views that are no views ----------------------------------------------------------------------
 
 
 @exact_weights
@@ -398,7 +434,7 @@ def test_joint_multinomials_are_not_the_concatenation():
     assert np.abs(joint.predict_proba(X) - whole.predict_proba(X.concat())).max() > 1e-3
 
 
-# -- temperature -----------------------------------------------------------------------------------
+# -- temperature ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("beta", [Linear(1, 1, 5), Steps([1.0, 1.0], 3), 1])
@@ -428,7 +464,7 @@ def test_small_beta_gives_uniform_responsibilities(views):
         close(model.weights_, 1 / K, rtol=0, atol=atol)
 
 
-# -- starts ------------------------------------------------------------------------------------------
+# -- starts ---------------------------------------------------------------------------------------
 
 STARTS = {
     "one view": {"n_views": 1},
@@ -482,7 +518,7 @@ def test_one_round_from_an_array_is_one_m_step():
     assert model.objective_ == pytest.approx(evidence.sum() + penalty, rel=1e-11)
 
 
-# -- what the objective is ----------------------------------------------------------------------------
+# -- what the objective is ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weights", ["global", "uniform"])

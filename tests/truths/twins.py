@@ -37,7 +37,7 @@ def linear(start, stop, rounds):
     return lambda t: stop if t >= rounds else start + (stop - start) * t / rounds
 
 
-# -- the steps ---------------------------------------------------------------------------------
+# -- the steps ------------------------------------------------------------------------------------
 
 
 def word_logs(X, resp, alpha):
@@ -81,13 +81,16 @@ def blended(posteriors, v, eta, there):
     return mixed * there[:, [v]]
 
 
+def average(posteriors, there):
+    """Return the mean over the non-empty views of every row; zero if there are none."""
+    total = sum(posteriors[v] * there[:, [v]] for v in range(len(posteriors)))
+    return total / np.maximum(there.sum(axis=1), 1)[:, None]
+
+
 def global_weights(posteriors, there, row_weight):
-    """Return Eq. 17: row by row the mean over its non-empty views, if it has any."""
-    total = np.zeros(posteriors[0].shape[1])
-    for i in np.flatnonzero(there.any(axis=1)):
-        mine = [posteriors[v][i] for v in np.flatnonzero(there[i])]
-        total += row_weight[i] * sum(mine) / len(mine)
-    return total / total.sum()
+    """Return Eq. 17 with the average over the non-empty views; rows without any drop out."""
+    mass = row_weight @ average(posteriors, there)
+    return mass / mass.sum()
 
 
 def dissent(log_posteriors, there):
@@ -110,7 +113,7 @@ def agreement(log_posteriors, there):
     return np.array(shares)
 
 
-# -- the algorithms ----------------------------------------------------------------------------
+# -- the algorithms -------------------------------------------------------------------------------
 
 
 def co_em(
@@ -221,7 +224,7 @@ def stop_after(states, patience):
     raise AssertionError("the criterion was not met; give more rounds")
 
 
-# -- what a fitted model says of rows ------------------------------------------------------------
+# -- what a fitted model says of rows -------------------------------------------------------------
 
 
 def joint_proba(views, state):
@@ -241,8 +244,7 @@ def view_proba(views, state):
 
 def average_proba(views, state):
     """Return the mean over the non-empty views (2004, Eq. 7); the weights if there are none."""
-    each, rows = view_proba(views, state), []
-    for i in range(len(each)):
-        mine = [each[i, v] for v, X in enumerate(views) if X[i].any()]
-        rows.append(sum(mine) / len(mine) if mine else state.weights)
-    return np.array(rows)
+    there = np.stack([X.any(axis=1) for X in views], axis=1)
+    proba = average(view_proba(views, state).transpose(1, 0, 2), there)
+    proba[~there.any(axis=1)] = state.weights
+    return proba

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import fields, is_dataclass, replace
+from functools import reduce
 from numbers import Integral, Real
 
 import numpy as np
@@ -140,12 +141,12 @@ class BaseMixture(BaseEstimator):
         def run(index, engine):
             data = Partition(matrices, empty, weight, allowed)
             rng = np.random.default_rng(seeds[index])
-            theta = given(model, data) if given else start(model, data, self.init, rng, pools)
+            # Passed on and not kept: the loop frees a table before it makes the next one.
             return em(
                 model,
                 engine,
                 data,
-                theta,
+                given(model, data) if given else start(model, data, self.init, rng, pools),
                 eta=eta,
                 beta=beta,
                 max_iter=self.max_iter,
@@ -247,9 +248,15 @@ class BaseMixture(BaseEstimator):
                 RuntimeWarning,
                 stacklevel=4,
             )
-        proba = self._proba(data, engine)
-        self.labels_ = self._labels(proba)
-        mass = np.concatenate([block.row_weight() for block in data.blocks]) @ proba
+        theta, soft = self._theta(), self._model(rule="soft")
+
+        def work(block):
+            proba = self._assign(block, theta, soft)
+            return self._labels(proba), block.row_weight() @ proba
+
+        labels, masses = zip(*engine.map(work, data.blocks), strict=True)
+        self.labels_ = np.concatenate(labels)
+        mass = sum(masses)
         dead = np.flatnonzero(mass < DEAD)
         if len(dead):
             warnings.warn(
@@ -278,7 +285,7 @@ class BaseMixture(BaseEstimator):
     def _joint(self, block, theta, model, beta):
         """Return the posterior of all views together, 2005, Eq. 19."""
         views = range(len(model.families))
-        log_prob = sum(model.log_prob(block, theta, v) for v in views)
+        log_prob = reduce(np.add, (model.log_prob(block, theta, v) for v in views))
         return posterior(log_prob, self._log_weights(), beta=beta)
 
     def _view_posteriors(self, block, theta, model):
@@ -289,20 +296,19 @@ class BaseMixture(BaseEstimator):
         ]
         return np.stack(parts)
 
-    def _proba(self, data, engine):
+    def _assign(self, block, theta, model):
         """Return the posterior that assigns rows, of shape (n, k)."""
-        theta, model = self._theta(), self._model(rule="soft")
+        if self.assign == "joint":
+            proba = self._joint(block, theta, model, self.beta_).resp
+        else:
+            proba = average(self._view_posteriors(block, theta, model), block.empty)
+        if block.empty is not None:
+            proba[block.empty.all(axis=1)] = self.weights_ / self.weights_.sum()
+        return proba
 
-        def work(block):
-            if self.assign == "joint":
-                proba = self._joint(block, theta, model, self.beta_).resp
-            else:
-                proba = average(self._view_posteriors(block, theta, model), block.empty)
-            if block.empty is not None:
-                proba[block.empty.all(axis=1)] = self.weights_ / self.weights_.sum()
-            return proba
-
-        return np.concatenate(engine.map(work, data.blocks))
+    def _proba(self, X):
+        """Return the posterior that assigns rows, for new rows."""
+        return self._map(X, self._assign)
 
     def _map(self, X, work):
         """Return the results of `work` on every block of `X`, one after the other."""

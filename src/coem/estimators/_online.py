@@ -41,8 +41,7 @@ class OnlineMixin:
         for turn, expected in enumerate(self._stats):
             theta = model.m_step(expected, theta, turn)
         self._set_theta(model, theta)
-        with self._engine() as engine:
-            self.labels_ = self._labels(self._proba(Partition(data.views, data.empty), engine))
+        self.labels_ = self.predict(X)
         return self
 
     def _batch(self, X, y, sample_weight):

@@ -140,9 +140,7 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
 
     def predict_proba(self, X):
         """Return P(class | row) as `assign` says, of shape (n_rows, n_classes)."""
-        data = self._data(X)
-        with self._engine() as engine:
-            return self._proba(data, engine)
+        return self._proba(X)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go on with the rows of another batch; see `MixtureClusterer.partial_fit`.

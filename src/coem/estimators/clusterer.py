@@ -186,9 +186,7 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
 
     def predict_proba(self, X):
         """Return P(component | row) as `assign` says, of shape (n_rows, n_components)."""
-        data = self._data(X)
-        with self._engine() as engine:
-            return self._proba(data, engine)
+        return self._proba(X)
 
     def score(self, X, y=None):
         """Return the mean log likelihood of the rows, all views together; larger is better."""

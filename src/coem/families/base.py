@@ -30,7 +30,7 @@ class Family(ABC):
     """True if the family takes no negative values."""
 
     allows_nan: ClassVar[bool] = False
-    """True if any value may be NaN, for missing. (Whole rows of NaN are empty rows to some more.)"""
+    """True if any value may be NaN, for missing; whole rows of NaN may be empty rows besides."""
 
     single_precision: ClassVar[bool] = False
     """True if float32 parameters serve the family well, float64 being the exception."""
@@ -127,7 +127,10 @@ class Family(ABC):
 def check_values(X: Matrix, view: str, *, nonnegative: bool) -> Matrix:
     """Raise an error that names the view and the row if a value is not finite or negative."""
     values = X.data if sp.issparse(X) else X
-    if not np.isfinite(values).all():
+    if sp.issparse(X) and X.nnz and not 0 <= X.indices.min() <= X.indices.max() < X.shape[1]:
+        raise ValueError(f"view {view!r}: a column index lies outside its {X.shape[1]} columns")
+    # The sum is finite if all values are, and needs no array of its own; huge values fool it.
+    if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
         row, value = _first_bad(X, lambda x: ~np.isfinite(x))
         raise ValueError(
             f"view {view!r}, row {row}: the value {value} is not finite (NaN or infinity); "

@@ -69,9 +69,7 @@ class Bernoulli(CountFamily):
 
     def estimate(self, stats: BernoulliStats) -> BernoulliTheta:
         """Return the posterior mode of the log odds."""
-        there = stats.counts + self.alpha
-        absent = np.maximum(stats.mass[:, np.newaxis] - stats.counts, 0) + self.alpha
-        return self._theta(there, absent)
+        return self._theta(stats.counts + self.alpha, _absent(stats) + self.alpha)
 
     def log_prior(self, theta: BernoulliTheta) -> float:
         """Return the log density of the Beta prior, up to a constant."""
@@ -84,8 +82,7 @@ class Bernoulli(CountFamily):
         """Return probabilities drawn about the pooled ones: frequent features vary less."""
         shape = (n_components, pooled.counts.shape[1])
         there = rng.gamma(np.maximum(pooled.counts / n_components, 1e-3), size=shape)
-        missing = np.maximum(pooled.mass[:, np.newaxis] - pooled.counts, 0) / n_components
-        absent = rng.gamma(np.maximum(missing, 1e-3), size=shape)
+        absent = rng.gamma(np.maximum(_absent(pooled) / n_components, 1e-3), size=shape)
         return self._theta(there + self.alpha, absent + self.alpha)
 
     def sample(self, theta: BernoulliTheta, labels: Array, rng: Rng) -> Matrix:
@@ -113,3 +110,11 @@ class Bernoulli(CountFamily):
         log_none = log_absent - np.log(np.maximum(there + absent, floor))
         log_none[(there + absent) <= 0] = -np.log(2)  # no rows and no prior: a fair coin
         return BernoulliTheta(table, log_none.sum(axis=1))
+
+
+def _absent(stats: BernoulliStats) -> Array:
+    """Return the expected numbers of rows without each feature."""
+    mass = stats.mass[:, np.newaxis]
+    absent = mass - stats.counts
+    # What is left of two sums of the same rows is rounding, and its logarithm must not count.
+    return np.where(absent > 1e-12 * mass, absent, 0.0)

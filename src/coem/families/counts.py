@@ -38,9 +38,10 @@ class CountFamily(Family):
     def empty(self, X: Matrix) -> Array:
         """Return which rows have no counts."""
         if sp.issparse(X):
-            if X.data.size and not X.data.all():  # stored zeros are not counts
-                return np.asarray((X != 0).sum(axis=1) == 0).ravel()
-            return np.asarray(np.diff(X.indptr) == 0)
+            if X.data.all():
+                return np.asarray(np.diff(X.indptr) == 0)
+            # Stored zeros are not counts; X != 0 would add up duplicates in the caller's matrix.
+            return np.asarray(np.diff(np.append(0, np.cumsum(X.data != 0))[X.indptr]) == 0)
         return np.asarray(~np.any(X, axis=1))
 
     def bind(self, X: Matrix, dtype: Any) -> Self:

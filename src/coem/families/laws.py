@@ -296,4 +296,5 @@ def _equal(what: str, value: Any, expected: Any, tol: float = TOL) -> None:
     for a, b in zip(_arrays(value), _arrays(expected), strict=True):
         near = tol * float(np.abs(np.nan_to_num(b)).max(initial=0.0))
         if a.shape != b.shape or not np.allclose(a, b, rtol=0.0, atol=near, equal_nan=True):
-            raise AssertionError(f"{what} differ:\n{a}\n{b}")
+            with np.printoptions(threshold=20):
+                raise AssertionError(f"{what} differ:\n{a}\n{b}")

@@ -47,7 +47,8 @@ class Multinomial(CountFamily):
 
     def bind(self, X: Matrix, dtype: Any) -> Self:
         """Return the family at the precision asked for, knowing how long rows are."""
-        return replace(super().bind(X, dtype), length=float(X.sum() / X.shape[0]))
+        total = X.data.sum() if sp.issparse(X) else X.sum()  # X.sum() may merge duplicates in place
+        return replace(super().bind(X, dtype), length=float(total / X.shape[0]))
 
     def log_prob(self, X: Matrix, theta: Theta) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""
@@ -71,9 +72,11 @@ class Multinomial(CountFamily):
         The draw is what an M step would give on rows dealt out at random: the expected count of a
         feature in a component has a relative spread of one over the root of that count.
         """
-        share = (pooled.counts / n_components)[0]
-        table = rng.gamma(np.maximum(share, 1e-3), size=(n_components, share.size))
-        return counts.log_table(table, self.alpha, self.precision)
+        share = np.maximum(pooled.counts[0] / n_components, 1e-3)
+        theta = counts.new_table(n_components, share.size, self.precision)
+        for row in theta:  # one by one: all at once would take twice the memory of a table
+            row[:] = counts.log_table(rng.standard_gamma(share)[np.newaxis], self.alpha, float)[0]
+        return theta
 
     def sample(self, theta: Theta, labels: Array, rng: Rng) -> Matrix:
         """Return rows of Poisson length, each drawn from its component."""

@@ -25,9 +25,19 @@ def accumulate_list(
     sums: Array,
 ) -> None: ...
 def accumulate_tile(
-    indptr: Array, indices: Array, data: Array, resp: Array, lo: int, hi: int, sums: Array
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    resp: Array,
+    lo: int,
+    hi: int,
+    first: int,
+    last: int,
+    sorted: bool,
+    sums: Array,
+    tile: Array,
 ) -> None: ...
 def log_table(
     sums: Array, lo: int, hi: int, alpha: float, shift: Array, floor: float, table: Array
 ) -> None: ...
-def table_sum(table: Array, k: int, lo: int, hi: int) -> float: ...
+def table_sum(table: Array, lo: int, hi: int) -> float: ...

@@ -1,6 +1,7 @@
 """The mixture: one hidden component per row, seen through one or several views."""
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from coem.coupling import Coupling, agreement, average, blend, dissent
 from coem.engine import Engine
 from coem.families.base import Family
+from coem.kernels.memory import zeros
 from coem.latent.block import Block, Partition
 from coem.posterior import Posterior, Rule, posterior
 from coem.stats import Stats
@@ -128,8 +130,8 @@ class Mixture:
     def _new_cache(self, data: Partition) -> Cache:
         slots = len(self.families) if self.separate else 1
         shape = (slots, data.n_rows, self.n_components)
-        logs = np.empty(shape, dtype=self.dtype) if self.separate else None
-        return Cache(np.empty(shape, dtype=self.dtype), logs, np.empty(shape[:2]), [-1] * slots)
+        logs = zeros(shape, self.dtype) if self.separate else None
+        return Cache(zeros(shape, self.dtype), logs, np.empty(shape[:2]), [-1] * slots)
 
     # -- E step ------------------------------------------------------------------------------
 
@@ -168,8 +170,8 @@ class Mixture:
         self, block: Block, theta: MixtureTheta, v: int, beta: float, cache: Cache
     ) -> Summary:
         """Compute one slot of the cache for one block."""
-        result = self.posterior(block, theta, v if self.separate else None, beta)
-        cache.resp[v, block.rows] = result.resp
+        out = cache.resp[v, block.rows]
+        result = self.posterior(block, theta, v if self.separate else None, beta, out)
         cache.evidence[v, block.rows] = result.evidence
         if cache.log_posterior is not None:
             cache.log_posterior[v, block.rows] = result.log_posterior
@@ -177,18 +179,20 @@ class Mixture:
         value, evidence = float(weight @ result.objective), float(weight @ result.evidence)
         return Summary(value, np.array([evidence]), 0.0, 0.0, 0.0)
 
-    def posterior(self, block: Block, theta: MixtureTheta, v: int | None, beta: float) -> Posterior:
+    def posterior(
+        self, block: Block, theta: MixtureTheta, v: int | None, beta: float, out: Array
+    ) -> Posterior:
         """Return the posterior of view `v`, or of all views together (2005, Eq. 19) for None."""
         views = range(len(self.families)) if v is None else [v]
-        log_prob = sum(self.log_prob(block, theta, u) for u in views)
+        log_prob = reduce(np.add, (self.log_prob(block, theta, u) for u in views))
         log_weights = theta.log_weights[theta.latest if v is None else v]
         return posterior(
-            np.asarray(log_prob),
+            log_prob,
             log_weights,
             rule=self.rule,
             beta=beta,
             allowed=block.allowed,
-            dtype=self.dtype,
+            out=out,
         )
 
     def log_prob(self, block: Block, theta: MixtureTheta, v: int) -> Array:
@@ -243,7 +247,7 @@ class Mixture:
             )
             stats = tuple(self._stats(engine, data, v, cache.resp[0]) for v in views)
             return Expected(stats, mass)
-        mixed = np.empty(cache.resp.shape[1:], dtype=self.dtype)
+        mixed = zeros(cache.resp.shape[1:], self.dtype)
 
         def work(block: Block) -> Array:
             resp, weight = cache.resp[:, block.rows], block.row_weight()

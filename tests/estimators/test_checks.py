@@ -1,0 +1,37 @@
+"""scikit-learn's own checks of what an estimator must do."""
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+from coem import MixtureClassifier, MixtureClusterer
+
+# It fits on the labels -1 and 1, and -1 marks a row without a label here.
+TAKES_MINUS_ONE_FOR_A_CLASS = {"check_classifiers_classes"}
+
+# They assert that predict_proba of whatever takes sparse input has exactly 2 or 4 columns.
+WANT_TWO_OR_FOUR_COLUMNS = {"check_estimator_sparse_array", "check_estimator_sparse_matrix"}
+
+CASES = [
+    (MixtureClusterer(n_components=2), set()),
+    (MixtureClusterer(n_components=4), set()),
+    (MixtureClusterer(n_components=4, family="gaussian"), set()),
+    (MixtureClusterer(n_components=4, family="bernoulli"), set()),
+    (MixtureClusterer(n_components=4, family="von_mises_fisher"), set()),
+    (MixtureClusterer(n_components=4, n_init=2, n_jobs=2), set()),
+    (MixtureClusterer(n_components=4, posterior="hard", dtype=np.float64), set()),
+    (MixtureClusterer(), WANT_TWO_OR_FOUR_COLUMNS),
+    (MixtureClassifier(), TAKES_MINUS_ONE_FOR_A_CLASS),
+    (MixtureClassifier(family="gaussian"), TAKES_MINUS_ONE_FOR_A_CLASS),
+    (MixtureClassifier(family="bernoulli"), TAKES_MINUS_ONE_FOR_A_CLASS),
+]
+
+
+# The checks fit tiny sets with few rounds, and say that they skip some: both warn.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("estimator", "expected"), CASES, ids=[repr(case[0]) for case in CASES])
+def test_scikit_learns_checks(estimator, expected):
+    results = check_estimator(estimator, on_skip=None, on_fail=None)
+    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    assert failed.keys() == expected, failed
+    assert sum(r["status"] == "passed" for r in results) > 40

@@ -1,0 +1,63 @@
+"""The Python on the pages runs, from top to bottom, without a warning, and asserts something."""
+
+import ast
+import re
+import sys
+import warnings
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from coem.families.laws import LAWS
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: Path) -> list[str]:
+    """Return the Python blocks, each padded so that a traceback shows the line of the page."""
+    text = page.read_text(encoding="utf-8")
+    return ["\n" * text.count("\n", 0, m.start(1)) + m.group(1) for m in BLOCK.finditer(text)]
+
+
+PAGES = [page for page in (ROOT / "docs/adding-a-family.md", ROOT / "README.md") if blocks(page)]
+
+
+@pytest.fixture
+def namespace(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """Return the names of a module that pickle can find, as those of a script can be found."""
+    module = ModuleType("coem_page")
+    monkeypatch.setitem(sys.modules, "coem_page", module)
+    return vars(module)
+
+
+def test_the_guide_to_families_has_code() -> None:
+    assert len(blocks(ROOT / "docs/adding-a-family.md")) >= 4
+
+
+def test_the_guide_to_families_names_every_law_in_order() -> None:
+    text = (ROOT / "docs/adding-a-family.md").read_text(encoding="utf-8")
+    table = text[text.index("| law |") : text.index("An M step that stays beside")]
+    names = re.findall(r"^\| (\w+) \|", table, re.MULTILINE)
+    assert names == ["law", *(law.__name__[1:] for law in LAWS)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_code_of_a_page_asserts_something(page: Path) -> None:
+    nodes = [node for block in blocks(page) for node in ast.walk(ast.parse(block))]
+    asserts = [node for node in nodes if isinstance(node, ast.Assert)]
+    assert asserts, "a page that asserts nothing shows nothing"
+    assert not any(isinstance(node.test, ast.Constant) for node in asserts)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_code_of_a_page_runs(
+    page: Path, namespace: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for block in blocks(page):
+            exec(compile(block, str(page), "exec"), namespace)
+    assert not list(tmp_path.iterdir()), "a page leaves files behind"
