@@ -118,9 +118,7 @@ def em(
             if turn > 0:
                 model.refresh(engine, data, theta, turn - 1, beta(t + ahead))
             theta = theta.without(turn)  # frees a table before its successor is made
-            expected = model.gather(engine, data, turn, eta(t))
-            theta = model.m_step(expected, theta, turn)
-            del expected
+            theta = model.m_step(engine, data, theta, turn, eta(t))
     if best is not None:
         return Result(best[1], history, converged, best[2].objective, fell)
     return Result(theta, history, converged, history[-1].objective, fell)

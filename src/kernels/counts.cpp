@@ -379,7 +379,7 @@ void accumulate_list(const Csr& X, const Lists<T>& lists, int64_t lo, int64_t hi
 // the components and divide the words.
 template <class T>
 void accumulate_tile(const Csr& X, const T* resp, int64_t k, int64_t lo, int64_t hi, Words words,
-                     double* sums, int64_t n_words, double* tile) {
+                     double* tile) {
     for (int64_t c = words.begin * LANES; c < words.end * LANES; ++c) tile[c] = 0.0;
     Rows<double> row(X);
     for (int64_t i = 0; i < row.size(); ++i, resp += k) {
@@ -403,39 +403,37 @@ void accumulate_tile(const Csr& X, const T* resp, int64_t k, int64_t lo, int64_t
             for (int l = 0; l < LANES; ++l) word[l] += x * r[l];
         }
     }
-    for (int64_t j = lo; j < hi; ++j) {
-        double* target = sums + j * n_words;
-        for (int64_t w = words.begin; w < words.end; ++w) target[w] = tile[w * LANES + (j - lo)];
-    }
 }
 
 // ---- log_table: from sums to log probabilities --------------------------------------------
 
 template <class T>
-void log_table(const double* sums, int64_t n_words, int64_t k, int64_t lo, int64_t hi,
-               double alpha, const double* shift, double floor, T* table) {
+void log_table(const Sums& sums, int64_t lo, int64_t hi, double alpha, const double* shift,
+               double floor, T* table, int64_t k, int64_t first) {
     // Corners of eight words by eight components, turned over in the first cache.
     const Vec<T> smallest = Vec<T>{} + std::numeric_limits<T>::min();
     const Vec<T> lowest = Vec<T>{} + static_cast<T>(floor);
     for (int64_t start = lo; start < hi; start += LANES) {
         const int64_t n = start + LANES < hi ? LANES : hi - start;
-        for (int64_t first = 0; first < k; first += LANES) {
+        for (int64_t left = 0; left < sums.m; left += LANES) {
+            const int64_t width = left + LANES < sums.m ? LANES : sums.m - left;
             T corner[LANES][LANES] = {};
-            for (int64_t j = first; j < first + LANES && j < k; ++j) {
+            for (int64_t j = 0; j < width; ++j) {
                 double from[LANES] = {};
-                const double* source = sums + j * n_words + start;
-                for (int64_t w = 0; w < n; ++w) from[w] = source[w];
+                const double* source =
+                    sums.data + (left + j) * sums.component_step + start * sums.word_step;
+                for (int64_t w = 0; w < n; ++w) from[w] = source[w * sums.word_step];
                 const Vec<T> mass = convert<T>(load(from) + alpha);
                 const Vec<T> usable = mass < smallest ? smallest : mass;
-                const Vec<T> logs = log_each(usable) - static_cast<T>(shift[j]);
-                store(corner[j - first], mass < smallest ? lowest : logs);
+                const Vec<T> logs = log_each(usable) - static_cast<T>(shift[left + j]);
+                store(corner[j], mass < smallest ? lowest : logs);
             }
             for (int64_t w = 0; w < n; ++w) {
-                T* to = table + (start + w) * k + first;
-                if (first + LANES <= k) {
+                T* to = table + (start + w) * k + first + left;
+                if (width == LANES) {
                     for (int l = 0; l < LANES; ++l) to[l] = corner[l][w];
                 } else {
-                    for (int64_t l = 0; l < k - first; ++l) to[l] = corner[l][w];
+                    for (int64_t l = 0; l < width; ++l) to[l] = corner[l][w];
                 }
             }
         }

@@ -41,6 +41,14 @@ struct Lists {
     std::int64_t capacity;
 };
 
+// Sums (m, V) of some components, in either order of memory.
+struct Sums {
+    const double* data;
+    std::int64_t m;
+    std::int64_t component_step;
+    std::int64_t word_step;
+};
+
 struct Words {
     std::int64_t begin;
     std::int64_t end;
@@ -58,13 +66,14 @@ struct Kernels {
     // sums (V) += X^T resp over the list entries lo <= e < hi of one component
     void (*accumulate_list)(const Csr&, const Lists<T>&, std::int64_t lo, std::int64_t hi,
                             double* sums);
-    // sums (k, V) = X^T resp for the components lo <= j < hi and some words; hi - lo <= 8
+    // tile (V, 8) = X^T resp for the components lo <= j < hi and some words; hi - lo <= 8
     void (*accumulate_tile)(const Csr&, const T* resp, std::int64_t k, std::int64_t lo,
-                            std::int64_t hi, Words, double* sums, std::int64_t n_words,
-                            double* tile);
-    // table (V, k) = log(sums (k, V) + alpha) - shift (k), for the words lo <= w < hi
-    void (*log_table)(const double* sums, std::int64_t n_words, std::int64_t k, std::int64_t lo,
-                      std::int64_t hi, double alpha, const double* shift, double floor, T* table);
+                            std::int64_t hi, Words, double* tile);
+    // components first <= j < first + m of table (V, k) = log(sums (m, V) + alpha) - shift (m), for
+    // the words lo <= w < hi
+    void (*log_table)(const Sums&, std::int64_t lo, std::int64_t hi, double alpha,
+                      const double* shift, double floor, T* table, std::int64_t k,
+                      std::int64_t first);
     // sum of the cells lo <= c < hi
     double (*table_sum)(const T* table, std::int64_t lo, std::int64_t hi);
 };

@@ -58,6 +58,7 @@ namespace {
 using Any1 = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Strided2 = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
 template <class T> using Out1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
@@ -128,18 +129,15 @@ void accumulate_list(const Any1& indptr, const Any1& indices, const Any1& data,
 template <class T>
 void accumulate_tile(const Any1& indptr, const Any1& indices, const Any1& data,
                      const In2<T>& resp, std::int64_t lo, std::int64_t hi, std::int64_t first,
-                     std::int64_t last, bool sorted, const Out2<double>& sums,
-                     const Out2<double>& tile) {
+                     std::int64_t last, bool sorted, const Out2<double>& tile) {
     const Csr X = csr(indptr, indices, data);
     const std::int64_t k = extent(resp.shape(1));
     require(extent(resp.shape(0)) == X.n_rows, "resp must have one row for each row of X");
-    require(0 <= lo && lo <= hi && hi <= k && hi - lo <= 8 && k == extent(sums.shape(0)),
-            "components out of range");
-    require(tile.shape(0) == sums.shape(1) && tile.shape(1) == 8, "tile must be (words, 8)");
-    require(0 <= first && first <= last && last <= extent(sums.shape(1)), "words out of range");
+    require(0 <= lo && lo <= hi && hi <= k && hi - lo <= 8, "components out of range");
+    require(tile.shape(1) == 8, "tile must be (words, 8)");
+    require(0 <= first && first <= last && last <= extent(tile.shape(0)), "words out of range");
     const nb::gil_scoped_release free;
-    kernels<T>().accumulate_tile(X, resp.data(), k, lo, hi, {first, last, sorted}, sums.data(),
-                                 extent(sums.shape(1)), tile.data());
+    kernels<T>().accumulate_tile(X, resp.data(), k, lo, hi, {first, last, sorted}, tile.data());
 }
 
 PosteriorArgs posterior_args(const In1<double>& log_weights,
@@ -169,16 +167,18 @@ void posterior(const Out2<double>& log_joint, const In1<double>& log_weights,
 }
 
 template <class T>
-void log_table(const In2<double>& sums, std::int64_t lo, std::int64_t hi, double alpha,
-               const In1<double>& shift, double floor, const Out1<T>& table) {
-    const std::int64_t k = extent(sums.shape(0));
+void log_table(const Strided2& sums, std::int64_t lo, std::int64_t hi, double alpha,
+               const In1<double>& shift, double floor, const Out1<T>& table, std::int64_t k,
+               std::int64_t first) {
+    const std::int64_t m = extent(sums.shape(0));
     const std::int64_t n_words = extent(sums.shape(1));
-    require(extent(table.shape(0)) >= k * n_words && extent(shift.shape(0)) == k,
+    require(extent(table.shape(0)) >= k * n_words && extent(shift.shape(0)) == m,
             "table and shift must fit the sums");
+    require(0 <= first && first + m <= k, "components out of range");
     require(0 <= lo && lo <= hi && hi <= n_words, "words out of range");
     const nb::gil_scoped_release free;
-    kernels<T>().log_table(sums.data(), n_words, k, lo, hi, alpha, shift.data(), floor,
-                           table.data());
+    kernels<T>().log_table({sums.data(), m, sums.stride(0), sums.stride(1)}, lo, hi, alpha,
+                           shift.data(), floor, table.data(), k, first);
 }
 
 template <class T> double table_sum(const In1<T>& table, std::int64_t lo, std::int64_t hi) {
@@ -198,12 +198,13 @@ template <class T> void bind(nb::module_& m) {
           nb::arg("hi"), exact("sums"));
     m.def("accumulate_tile", accumulate_tile<T>, exact("indptr"), exact("indices"), exact("data"),
           exact("resp"), nb::arg("lo"), nb::arg("hi"), nb::arg("first"), nb::arg("last"),
-          nb::arg("sorted"), exact("sums"), exact("tile"));
+          nb::arg("sorted"), exact("tile"));
     m.def("posterior", posterior<T>, exact("log_joint"), exact("log_weights"),
           exact("allowed").none(), nb::arg("beta"), nb::arg("hard"), exact("evidence"),
           exact("objective"), exact("resp"));
     m.def("log_table", log_table<T>, exact("sums"), nb::arg("lo"), nb::arg("hi"),
-          nb::arg("alpha"), exact("shift"), nb::arg("floor"), exact("table"));
+          nb::arg("alpha"), exact("shift"), nb::arg("floor"), exact("table"),
+          nb::arg("n_components"), nb::arg("first"));
     m.def("table_sum", table_sum<T>, exact("table"), nb::arg("lo"), nb::arg("hi"));
 }
 

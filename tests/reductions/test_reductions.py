@@ -56,7 +56,7 @@ def code_rows(rng, topics, levels=(2, 3, 4, 5)):
 
 def real_rows(rng, topics, width=4, apart=2.0):
     shapes = rng.standard_normal((K, width, width)) / 2 + np.eye(width)
-    noise = np.einsum("nd,nde->ne", rng.standard_normal((len(topics), width)), shapes[topics])
+    noise = (rng.standard_normal((len(topics), 1, width)) @ shapes[topics])[:, 0]
     return apart * rng.standard_normal((K, width))[topics] + noise
 
 

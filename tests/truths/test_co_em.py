@@ -38,6 +38,7 @@ LENGTHS = {"short": (12, 7, 5), "long": (420, 300, 250)}
 every_eta = pytest.mark.parametrize("eta", ETAS)
 every_beta = pytest.mark.parametrize("beta", BETAS)
 every_weights = pytest.mark.parametrize("weights", ["global", "per_view", "uniform"])
+every_assign = pytest.mark.parametrize("assign", ["joint", "average"])
 every_corpus = pytest.mark.parametrize("corpus", LENGTHS)
 every_dtype = pytest.mark.parametrize("dtype", [np.float64, None], ids=["double", "default"])
 
@@ -149,13 +150,12 @@ def check_all(model, X, views, states):
     check_history(model, states, rtol=1e-11, dissent_rtol=1e-8)
 
 
-def check_double(corpus, states, **options):
+def check_double(corpus, states, assigns=("joint", "average", "joint"), **options):
     """Compare a model after 1, 5 and 20 rounds with the states of a twin."""
     views = make_corpus(corpus)[0][: options.get("n_views", 3)]
-    for rounds in ROUNDS:
-        for assign in ("joint", "average"):
-            model, X = fit(corpus, rounds, assign=assign, **options)
-            check_all(model, X, views, states[:rounds])
+    for rounds, assign in zip(ROUNDS, assigns, strict=True):
+        model, X = fit(corpus, rounds, assign=assign, **options)
+        check_all(model, X, views, states[:rounds])
 
 
 def check_default(corpus, states, **options):
@@ -210,9 +210,10 @@ def test_twin_criterion_is_likelihood_less_dissent():
 @every_corpus
 @every_eta
 @every_weights
-def test_co_em_double(corpus, eta, weights):
+@every_assign
+def test_co_em_double(corpus, eta, weights, assign):
     states = co_em_states(corpus, eta, weights)
-    check_double(corpus, states, eta=ETAS[eta][0], weights=weights)
+    check_double(corpus, states, [assign] * 3, eta=ETAS[eta][0], weights=weights)
 
 
 @every_corpus
@@ -225,10 +226,12 @@ def test_co_em_default(corpus, eta, weights):
 
 @every_corpus
 @every_weights
+@every_assign
 @pytest.mark.parametrize("n_views", [1, 3], ids=["one", "joint"])
-def test_em_double(corpus, weights, n_views):
+def test_em_double(corpus, weights, assign, n_views):
     states = em_states(corpus, n_views, weights)
-    check_double(corpus, states, n_views=n_views, coupling="joint", weights=weights)
+    options = {"n_views": n_views, "coupling": "joint", "weights": weights}
+    check_double(corpus, states, [assign] * 3, **options)
 
 
 @every_corpus

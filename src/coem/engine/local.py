@@ -34,7 +34,7 @@ class LocalEngine:
         self._stack.enter_context(_blas().limit(limits=1, user_api="blas"))
         if self.n_workers > 1:
             self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_workers))
-            self._stack.enter_context(threads.lend(self))
+        self._stack.enter_context(threads.lend(self))
         return self
 
     def __exit__(self, *exception: object) -> None:

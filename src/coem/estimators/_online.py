@@ -39,7 +39,7 @@ class OnlineMixin:
             stats = [old + new for old, new in zip(self._stats, stats, strict=True)]
         self._stats = stats
         for turn, expected in enumerate(self._stats):
-            theta = model.m_step(expected, theta, turn)
+            theta = model.estimate(expected, theta, turn)
         self._set_theta(model, theta)
         self.labels_ = self.predict(X)
         return self

@@ -52,6 +52,10 @@ class Family(ABC):
         A component without rows gets the prior's mode, or what the pooled rows give.
         """
 
+    def maximise(self, X: Matrix, resp: Array) -> Theta:
+        """Return ``estimate(stats(X, resp))``; a `wide` family may do so in less memory."""
+        return self.estimate(self.stats(X, resp))
+
     @abstractmethod
     def start(self, pooled: Any, n_components: int, rng: Rng) -> Theta:
         """Return random parameters near `pooled`, the statistics of all rows as one component."""

@@ -62,6 +62,10 @@ class Multinomial(CountFamily):
         """Return the log of the normalised expected counts and pseudo-counts."""
         return counts.log_table(stats.counts, self.alpha, self.precision)
 
+    def maximise(self, X: Matrix, resp: Array) -> Theta:
+        """Return ``estimate(stats(X, resp))`` without ever having all the counts at once."""
+        return counts.maximise(X, resp, self.alpha, self.precision)
+
     def log_prior(self, theta: Theta) -> float:
         """Return the log density of the Dirichlet prior, up to a constant."""
         return self.alpha * counts.table_sum(theta) if self.alpha else 0.0

@@ -34,10 +34,17 @@ def accumulate_tile(
     first: int,
     last: int,
     sorted: bool,
-    sums: Array,
     tile: Array,
 ) -> None: ...
 def log_table(
-    sums: Array, lo: int, hi: int, alpha: float, shift: Array, floor: float, table: Array
+    sums: Array,
+    lo: int,
+    hi: int,
+    alpha: float,
+    shift: Array,
+    floor: float,
+    table: Array,
+    n_components: int,
+    first: int,
 ) -> None: ...
 def table_sum(table: Array, lo: int, hi: int) -> float: ...

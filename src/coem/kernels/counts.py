@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from coem.kernels import _compiled, threads
-from coem.kernels.memory import zeros
 from coem.typing import Array, Matrix
 
 LANES = 8
@@ -29,7 +28,7 @@ Triple = tuple[Array, Array, Array]
 
 def new_table(n_components: int, n_features: int, dtype: Any) -> Array:
     """Return a table of zeros to be filled."""
-    memory = zeros(n_components * n_features + LANES, dtype)
+    memory = np.zeros(n_components * n_features + LANES, dtype=dtype)
     return memory[:-LANES].reshape(n_features, n_components).T
 
 
@@ -46,70 +45,11 @@ def accumulate(X: Matrix, resp: Array) -> Array:
     Where most responsibilities are zero, each component visits its own rows only. The order of
     the sums depends on the data alone, so the bits do not depend on the threads.
     """
-    n, k = resp.shape
-    csr = _csr(X, X.shape[1])
-    resp = np.ascontiguousarray(resp)
-    sums = zeros((k, X.shape[1]))
-    # Lists pay while a row has few components: one costs about 2/5 of what eight cost in a tile.
-    capacity = n * min(k, 5 * -(-k // LANES) // 2)
-    lists = zeros(k + 1, np.int64), zeros(capacity, np.int32), zeros(capacity, resp.dtype)
-    if _compiled.list_active(resp, *lists):
-        _accumulate_lists(csr, lists, sums)
-    else:
-        _accumulate_tiles(X, csr, resp, sums)
+    sums = np.empty((resp.shape[1], X.shape[1]))
+    rows = _Rows(X, resp)
+    for first in range(0, len(sums), LANES):
+        sums[first : first + LANES] = rows.sums(first)
     return sums
-
-
-def _accumulate_tiles(X: Matrix, csr: Triple, resp: Array, sums: Array) -> None:
-    """Add up all rows for eight components at a time; threads divide the features."""
-    k, n_features = sums.shape
-    tile = zeros((n_features, LANES))
-    ordered = bool(X.has_sorted_indices)
-    cuts = list(pairwise(_feature_cuts(X.indices, n_features)))
-    for lo in range(0, k, LANES):
-        hi = min(lo + LANES, k)
-
-        def work(cut: tuple[int, int], lo: int = lo, hi: int = hi) -> None:
-            first, last = cut
-            _compiled.accumulate_tile(*csr, resp, lo, hi, first, last, ordered, sums, tile)
-
-        threads.spread(work, cuts)
-
-
-def _feature_cuts(indices: Array, n_features: int) -> list[int]:
-    """Return where to cut the features so that each thread meets about as many non-zeros."""
-    n_parts = min(threads.n_workers(), n_features)
-    sample = np.sort(indices[:: max(1, len(indices) // 4096)])
-    inner = (
-        [int(sample[len(sample) * i // n_parts]) for i in range(1, n_parts)] if len(sample) else []
-    )
-    return sorted({0, *inner, n_features})
-
-
-def _accumulate_lists(csr: Triple, lists: Triple, sums: Array) -> None:
-    """Add up what each component's own rows give it.
-
-    A component with many rows is cut into pieces with sums of their own, or one large component
-    would keep one thread busy and the others idle.
-    """
-    offsets = lists[0].tolist()
-    step = max(ENTRIES, -(-offsets[-1] // PIECES))
-    pieces = [
-        (j, lo, min(lo + step, end))
-        for j, (start, end) in enumerate(pairwise(offsets))
-        for lo in range(start, end, step)
-    ]
-    first = {piece for piece in pieces if piece[1] == offsets[piece[0]]}
-
-    def work(piece: tuple[int, int, int]) -> Array:
-        j, lo, hi = piece
-        target = sums[j] if piece in first else np.zeros(sums.shape[1])
-        _compiled.accumulate_list(*csr, *lists, lo, hi, target)
-        return target
-
-    for piece, target in zip(pieces, threads.spread(work, pieces), strict=True):
-        if piece not in first:
-            sums[piece[0]] += target
 
 
 def log_table(sums: Array, alpha: float, dtype: Any) -> Array:
@@ -117,19 +57,107 @@ def log_table(sums: Array, alpha: float, dtype: Any) -> Array:
 
     A zero becomes `LOG_ZERO`, and a row of zeros the uniform distribution.
     """
-    k, n_features = sums.shape
+    table = new_table(sums.shape[0], sums.shape[1], dtype)
+    _fill(table, sums, alpha, 0)
+    return table
+
+
+def maximise(X: Matrix, resp: Array, alpha: float, dtype: Any) -> Array:
+    """Return ``log_table(accumulate(X, resp), alpha, dtype)``, bit by bit, in less memory.
+
+    The sums of eight components at a time exist, and are still in the cache when their logarithms
+    are taken.
+    """
+    table = new_table(resp.shape[1], X.shape[1], dtype)
+    rows = _Rows(X, resp)
+    for first in range(0, len(table), LANES):
+        _fill(table, rows.sums(first), alpha, first)
+    return table
+
+
+class _Rows:
+    """Rows with responsibilities, to be summed for eight components at a time."""
+
+    def __init__(self, X: Matrix, resp: Array) -> None:
+        n, k = resp.shape
+        self.X = X
+        self.csr = _csr(X, X.shape[1])
+        self.resp = np.ascontiguousarray(resp)
+        self.memory = threads.scratch("sums", (X.shape[1] * LANES,))
+        # Lists pay while a row has few components: one costs about 2/5 of eight in a tile.
+        capacity = n * min(k, 5 * -(-k // LANES) // 2)
+        offsets, rows = np.empty(k + 1, np.int64), np.empty(capacity, np.int32)
+        self.lists = offsets, rows, np.empty(capacity, resp.dtype)
+        self.sparse = _compiled.list_active(self.resp, *self.lists)
+
+    def sums(self, first: int) -> Array:
+        """Return the sums (m, n_features) of the components from `first` on, until next asked."""
+        m = min(LANES, self.resp.shape[1] - first)
+        return self._sum_lists(first, m) if self.sparse else self._sum_tile(first, m)
+
+    def _sum_tile(self, first: int, m: int) -> Array:
+        """Sum all rows; threads divide the features."""
+        tile = self.memory.reshape(-1, LANES)
+        ordered = bool(self.X.has_sorted_indices)
+
+        def work(cut: tuple[int, int]) -> None:
+            lo, hi = cut
+            _compiled.accumulate_tile(*self.csr, self.resp, first, first + m, lo, hi, ordered, tile)
+
+        threads.spread(work, pairwise(_feature_cuts(self.X.indices, len(tile))))
+        return tile.T[:m]
+
+    def _sum_lists(self, first: int, m: int) -> Array:
+        """Sum each component's own rows; threads divide the components.
+
+        A component with many rows is cut into pieces with sums of their own, or one large
+        component would keep one thread busy and the others idle.
+        """
+        sums = self.memory.reshape(LANES, -1)[:m]
+        sums[...] = 0.0
+        offsets = self.lists[0].tolist()
+        step = max(ENTRIES, -(-offsets[-1] // PIECES))
+        pieces = [
+            (j, lo, min(lo + step, offsets[first + j + 1]))
+            for j in range(m)
+            for lo in range(offsets[first + j], offsets[first + j + 1], step)
+        ]
+
+        def work(piece: tuple[int, int, int]) -> Array | None:
+            j, lo, hi = piece
+            extra = None if lo == offsets[first + j] else np.zeros(sums.shape[1])
+            target = sums[j] if extra is None else extra
+            _compiled.accumulate_list(*self.csr, *self.lists, lo, hi, target)
+            return extra
+
+        for (j, _, _), extra in zip(pieces, threads.spread(work, pieces), strict=True):
+            if extra is not None:
+                sums[j] += extra
+        return sums
+
+
+def _feature_cuts(indices: Array, n_features: int) -> list[int]:
+    """Return where to cut the features so that each thread meets about as many non-zeros."""
+    n_parts = min(threads.n_workers(), n_features)
+    sample = np.sort(indices[:: max(1, len(indices) // 4096)])
+    places = [len(sample) * i // n_parts for i in range(1, n_parts)] if len(sample) else []
+    return sorted({0, *sample[places].tolist(), n_features})
+
+
+def _fill(table: Array, sums: Array, alpha: float, first: int) -> None:
+    """Set the components of a table from `first` on to normalised logarithms of `sums`."""
+    n_features = sums.shape[1]
     totals = np.asarray(threads.spread(np.sum, sums)) + alpha * n_features
     shift = np.log(np.where(totals > 0, totals, n_features))
-    table = new_table(k, n_features, dtype)
     memory = _memory(table)
 
-    def fill(lo: int) -> None:
+    def work(lo: int) -> None:
         hi = min(lo + WORDS, n_features)
-        _compiled.log_table(sums, lo, hi, alpha, shift, LOG_ZERO, memory)
+        _compiled.log_table(sums, lo, hi, alpha, shift, LOG_ZERO, memory, len(table), first)
 
-    threads.spread(fill, range(0, n_features, WORDS))
-    table[totals <= 0] = -shift[totals <= 0, np.newaxis]
-    return table
+    threads.spread(work, range(0, n_features, WORDS))
+    for j in np.flatnonzero(totals <= 0):
+        table[first + j] = -shift[j]
 
 
 def table_sum(table: Array) -> float:

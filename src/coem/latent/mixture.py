@@ -9,7 +9,6 @@ import numpy as np
 from coem.coupling import Coupling, agreement, average, blend, dissent
 from coem.engine import Engine
 from coem.families.base import Family
-from coem.kernels.memory import zeros
 from coem.latent.block import Block, Partition
 from coem.posterior import Posterior, Rule, posterior
 from coem.stats import Stats
@@ -130,8 +129,8 @@ class Mixture:
     def _new_cache(self, data: Partition) -> Cache:
         slots = len(self.families) if self.separate else 1
         shape = (slots, data.n_rows, self.n_components)
-        logs = zeros(shape, self.dtype) if self.separate else None
-        return Cache(zeros(shape, self.dtype), logs, np.empty(shape[:2]), [-1] * slots)
+        logs = np.empty(shape, dtype=self.dtype) if self.separate else None
+        return Cache(np.empty(shape, dtype=self.dtype), logs, np.empty(shape[:2]), [-1] * slots)
 
     # -- E step ------------------------------------------------------------------------------
 
@@ -237,36 +236,56 @@ class Mixture:
 
     # -- M step ------------------------------------------------------------------------------
 
+    def m_step(
+        self, engine: Engine, data: Partition, theta: MixtureTheta, turn: int, eta: float
+    ) -> MixtureTheta:
+        """Return the parameters after the M step of a turn (2005, Eq. 17, 22)."""
+        resp, mass = self._learn_from(engine, data, turn, eta)
+        params = {v: self._maximise(engine, data, v, resp) for v in self._updated(turn)}
+        return self._next(theta, params, mass, turn)
+
     def gather(self, engine: Engine, data: Partition, turn: int, eta: float) -> Expected:
-        """Return the statistics that the M step of a turn needs."""
+        """Return the statistics of the M step of a turn, to be added to those of other rows."""
+        resp, mass = self._learn_from(engine, data, turn, eta)
+        stats: list[Stats | None] = [None] * len(self.families)
+        for v in self._updated(turn):
+            stats[v] = self._stats(engine, data, v, self._weighted(data, v, resp))
+        return Expected(tuple(stats), mass)
+
+    def estimate(self, expected: Expected, theta: MixtureTheta, turn: int) -> MixtureTheta:
+        """Return the parameters that given statistics lead to."""
+        params = {v: self.families[v].estimate(expected.views[v]) for v in self._updated(turn)}
+        return self._next(theta, params, expected.mass, turn)
+
+    def _updated(self, turn: int) -> list[int]:
+        """Return the views that get new parameters in a turn."""
+        return [turn] if self.separate else list(range(len(self.families)))
+
+    def _learn_from(
+        self, engine: Engine, data: Partition, turn: int, eta: float
+    ) -> tuple[Array, Array]:
+        """Return the responsibilities that a turn learns from, and the mass of the components."""
         cache: Cache = data.cache
-        if not self.separate:
-            views = range(len(self.families))
-            mass = engine.reduce(
-                lambda block: _mass(block.row_weight(), cache.resp[0, block.rows]), data.blocks
-            )
-            stats = tuple(self._stats(engine, data, v, cache.resp[0]) for v in views)
-            return Expected(stats, mass)
-        mixed = zeros(cache.resp.shape[1:], self.dtype)
+        mixed = np.empty(cache.resp.shape[1:], self.dtype) if self.separate else cache.resp[0]
 
         def work(block: Block) -> Array:
-            resp, weight = cache.resp[:, block.rows], block.row_weight()
-            mixed[block.rows] = blend(resp, turn, eta, block.empty)
-            own = self.weights == "per_view"
-            return _mass(weight, mixed[block.rows] if own else average(resp, block.empty))
+            resp = cache.resp[:, block.rows]
+            if self.separate:
+                mixed[block.rows] = blend(resp, turn, eta, block.empty)
+            own = not self.separate or self.weights == "per_view"
+            mine = mixed[block.rows] if own else average(resp, block.empty)
+            return np.asarray(block.row_weight() @ mine.astype(np.float64, copy=False))
 
-        mass = engine.reduce(work, data.blocks)
-        gathered: list[Stats | None] = [None] * len(self.families)
-        gathered[turn] = self._stats(engine, data, turn, mixed)
-        return Expected(tuple(gathered), mass)
+        return mixed, engine.reduce(work, data.blocks)
+
+    def _weighted(self, data: Partition, v: int, resp: Array) -> Array:
+        """Return the responsibilities times the row weights, zero where the view is empty."""
+        weight = data.view_weight(v)
+        # In double: 3 r is r + r + r only if nothing is rounded.
+        return resp if weight is None else resp * weight[:, np.newaxis]
 
     def _stats(self, engine: Engine, data: Partition, v: int, resp: Array) -> Stats:
-        """Return the statistics of view `v` over all rows that are not empty in it."""
         family = self.families[v]
-        weight = data.view_weight(v)
-        if weight is not None:
-            # In double: 3 r is r + r + r only if nothing is rounded.
-            resp = resp * weight[:, np.newaxis]
         if family.wide:
             return family.stats(data.views[v], resp)
         gathered: Stats = engine.reduce(
@@ -274,16 +293,25 @@ class Mixture:
         )
         return gathered
 
-    def m_step(self, expected: Expected, theta: MixtureTheta, turn: int) -> MixtureTheta:
-        """Return the parameters that maximise the expected log likelihood (2005, Eq. 17, 22)."""
-        params, version = theta.params, theta.version
-        for v, stats in enumerate(expected.views):
-            if stats is not None:
-                params = _replaced(params, v, self.families[v].estimate(stats))
-                version = _replaced(version, v, version[v] + 1)
+    def _maximise(self, engine: Engine, data: Partition, v: int, resp: Array) -> Theta:
+        family, resp = self.families[v], self._weighted(data, v, resp)
+        if family.wide:
+            return family.maximise(data.views[v], resp)
+        return family.estimate(self._stats(engine, data, v, resp))
+
+    def _next(
+        self, theta: MixtureTheta, params: dict[int, Theta], mass: Array, turn: int
+    ) -> MixtureTheta:
+        """Return `theta` with new parameters of some views, and new weights."""
+        views = range(len(self.families))
         log_weights = theta.log_weights.copy()
-        log_weights[turn if self.separate else slice(None)] = self._log_weights(expected.mass)
-        return MixtureTheta(params, log_weights, version, turn)
+        log_weights[turn if self.separate else slice(None)] = self._log_weights(mass)
+        return MixtureTheta(
+            tuple(params.get(v, theta.params[v]) for v in views),
+            log_weights,
+            tuple(theta.version[v] + (v in params) for v in views),
+            turn,
+        )
 
     def _log_weights(self, mass: Array) -> Array:
         k = self.n_components
@@ -291,11 +319,6 @@ class Mixture:
         if self.weights == "uniform" or not mass.sum() > 0:
             return np.full(k, -np.log(k))
         return safe_log(mass / mass.sum())
-
-
-def _mass(weight: Array, resp: Array) -> Array:
-    """Return the weighted sum of responsibilities over the rows, in double."""
-    return np.asarray(weight @ resp.astype(np.float64, copy=False))
 
 
 def safe_log(weights: Array) -> Array:
