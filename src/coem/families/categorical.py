@@ -13,6 +13,8 @@ from coem.kernels import counts
 from coem.stats import Stats
 from coem.typing import Array, Matrix, Rng, Theta
 
+MAX_LEVELS = 2**24  # of one column: beyond this they are no codes
+
 
 @dataclass(frozen=True)
 class CategoricalStats(Stats):
@@ -74,6 +76,12 @@ class Categorical(CountFamily):
                 raise ValueError(f"{len(self.levels)} levels given for {X.shape[1]} columns")
             return bound
         largest = np.where(np.isnan(X), -1, X).max(axis=0) if X.dtype.kind == "f" else X.max(axis=0)
+        if largest.max() >= MAX_LEVELS:
+            column = int(np.argmax(largest))
+            raise ValueError(
+                f"column {column} has the code {largest[column]:.0f}; codes must be 0, 1, 2, ..., "
+                "below 2**24: encode the column (OrdinalEncoder) first"
+            )
         return replace(bound, levels=tuple(int(m) + 1 for m in np.maximum(largest, 0)))
 
     def encode(self, X: Matrix) -> Matrix:

@@ -86,9 +86,13 @@ class Multinomial(CountFamily):
         """Return rows of Poisson length, each drawn from its component."""
         lengths = rng.poisson(100.0 if self.length is None else self.length, size=len(labels))
         prob = np.exp(np.asarray(theta, dtype=np.float64))
-        prob /= prob.sum(axis=1, keepdims=True)
-        rows = [rng.multinomial(n, prob[j]) for n, j in zip(lengths, labels, strict=True)]
-        return sp.csr_matrix(np.asarray(rows).reshape(len(labels), prob.shape[1]))
+        words = np.empty(lengths.sum(), dtype=np.int64)
+        owner = np.repeat(np.arange(len(labels)), lengths)
+        for j in np.unique(labels):
+            mine = labels[owner] == j
+            words[mine] = rng.choice(prob.shape[1], size=mine.sum(), p=prob[j] / prob[j].sum())
+        shape = (len(labels), prob.shape[1])
+        return sp.coo_matrix((np.ones(len(words)), (owner, words)), shape=shape).tocsr()
 
     def feature_probs(self, theta: Theta) -> Array:
         """Return p(feature | component)."""

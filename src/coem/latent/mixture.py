@@ -101,7 +101,7 @@ class Mixture:
     @property
     def monotone(self) -> bool:
         """True if theory says that the objective never falls at a fixed beta."""
-        return not self.separate
+        return not self.separate and all(family.exact for family in self.families)
 
     @property
     def n_turns(self) -> int:
