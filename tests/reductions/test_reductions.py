@@ -204,6 +204,12 @@ def test_some_labelled_is_nigam(unlabeled_weight, rounds):
     theta, prior = nigam(X, y, rounds, unlabeled_weight)
     close(model.theta_["view0"], theta, **TOL)
     close(model.weights_, prior, **TOL)
+    # Labelled rows are worth their log joint, unlabelled ones their log likelihood.
+    log_joint = X @ theta.T + np.log(prior)
+    worth = np.where(y >= 0, log_joint[np.arange(150), y], np.log(np.exp(log_joint).sum(axis=1)))
+    expected = worth @ np.where(y >= 0, 1.0, unlabeled_weight)
+    expected += theta.sum() + np.log(prior).sum()
+    assert model.objective_ == pytest.approx(expected, rel=1e-11)
     trace = [record.objective for record in model.history_]
     assert np.all(np.diff(trace) >= -1e-9 * np.abs(trace[-1]))
 
@@ -490,6 +496,20 @@ def test_warm_start_goes_on(name):
     close(model.predict_proba(X), truth.predict_proba(X), **TOL)
     whole = half.history_ + model.history_
     close([r.objective for r in whole], [r.objective for r in truth.history_], rtol=1e-12)
+
+
+def test_schedule_from_parameters_heats_the_first_e_step():
+    """A start from parameters has an E step before round 1, which takes the first beta."""
+    rng = np.random.default_rng(54)
+    topics = topics_of(rng, 120)
+    X = count_rows(rng, topics)
+    warm = clusterer(soft_start(rng, topics), 2).fit(X)
+    model = clusterer(warm, 6, beta=Linear(0.2, 1, 5)).fit(X)
+    heated = (X @ np.asarray(warm.theta_["view0"]).T + np.log(warm.weights_)) * 0.2
+    resp = np.exp(heated) / np.exp(heated).sum(axis=1, keepdims=True)
+    later = [0.36, 0.52, 0.68, 0.84, 1.0]
+    same_parameters(model, clusterer(resp, 6, beta=Steps(later)).fit(X))
+    close([record.beta for record in model.history_], [*later, 1.0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("weights", ["global", "per_view", "uniform"])

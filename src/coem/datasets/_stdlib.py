@@ -126,6 +126,6 @@ def _is_name(node: ast.AST) -> bool:
 
 
 def _split(identifier: str) -> str:
-    """Return the parts of an identifier: ``readFile_now`` is ``read file now``."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", identifier)
+    """Return the parts of an identifier: ``JSONEncoder_now`` is ``json encoder now``."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", identifier)
     return spaced.replace("_", " ").lower()
