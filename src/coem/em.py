@@ -71,6 +71,7 @@ class Result:
     history: list[Round]
     converged: bool
     objective: float
+    beta: float  # of the posterior that goes with theta
     fell: float  # largest fall of the objective, relative, that theory does not allow
 
 
@@ -119,9 +120,10 @@ def em(
                 model.refresh(engine, data, theta, turn - 1, beta(t + ahead))
             theta = theta.without(turn)  # frees a table before its successor is made
             theta = model.m_step(engine, data, theta, turn, eta(t))
+    last = history[-1]
     if best is not None:
-        return Result(best[1], history, converged, best[2].objective, fell)
-    return Result(theta, history, converged, history[-1].objective, fell)
+        _, theta, last = best
+    return Result(theta, history, converged, last.objective, last.beta, fell)
 
 
 def _record(t: int, summary: Any, penalty: float, eta: float, beta: float, clock: float) -> Round:

@@ -17,7 +17,7 @@ using std::int32_t;
 using std::int64_t;
 
 constexpr int AHEAD = 20;         // non-zeros between a prefetch and its use
-constexpr int RUN = 16;           // products summed in T before they join a double
+constexpr int RUN = 8;            // products summed in T before they join a double
 constexpr int MAX_UNITS = 8;      // vectors of LANES sums that stay in registers
 constexpr double FORBIDDEN = -1e30;
 
@@ -408,7 +408,7 @@ void accumulate_tile(const Csr& X, const T* resp, int64_t k, int64_t lo, int64_t
 // ---- log_table: from sums to log probabilities --------------------------------------------
 
 template <class T>
-void log_table(const Sums& sums, int64_t lo, int64_t hi, double alpha, const double* shift,
+void log_table(const Sums& sums, int64_t lo, int64_t hi, double alpha, const double* scale,
                double floor, T* table, int64_t k, int64_t first) {
     // Corners of eight words by eight components, turned over in the first cache.
     const Vec<T> smallest = Vec<T>{} + std::numeric_limits<T>::min();
@@ -423,10 +423,10 @@ void log_table(const Sums& sums, int64_t lo, int64_t hi, double alpha, const dou
                 const double* source =
                     sums.data + (left + j) * sums.component_step + start * sums.word_step;
                 for (int64_t w = 0; w < n; ++w) from[w] = source[w * sums.word_step];
-                const Vec<T> mass = convert<T>(load(from) + alpha);
-                const Vec<T> usable = mass < smallest ? smallest : mass;
-                const Vec<T> logs = log_each(usable) - static_cast<T>(shift[left + j]);
-                store(corner[j], mass < smallest ? lowest : logs);
+                // Normalised in double: an error here would be that of every word of a row.
+                const Vec<T> share = convert<T>((load(from) + alpha) * scale[left + j]);
+                const Vec<T> usable = share < smallest ? smallest : share;
+                store(corner[j], share < smallest ? lowest : log_each(usable));
             }
             for (int64_t w = 0; w < n; ++w) {
                 T* to = table + (start + w) * k + first + left;

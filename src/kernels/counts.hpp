@@ -69,10 +69,10 @@ struct Kernels {
     // tile (V, 8) = X^T resp for the components lo <= j < hi and some words; hi - lo <= 8
     void (*accumulate_tile)(const Csr&, const T* resp, std::int64_t k, std::int64_t lo,
                             std::int64_t hi, Words, double* tile);
-    // components first <= j < first + m of table (V, k) = log(sums (m, V) + alpha) - shift (m), for
+    // components first <= j < first + m of table (V, k) = log((sums (m, V) + alpha) scale (m)), for
     // the words lo <= w < hi
     void (*log_table)(const Sums&, std::int64_t lo, std::int64_t hi, double alpha,
-                      const double* shift, double floor, T* table, std::int64_t k,
+                      const double* scale, double floor, T* table, std::int64_t k,
                       std::int64_t first);
     // sum of the cells lo <= c < hi
     double (*table_sum)(const T* table, std::int64_t lo, std::int64_t hi);

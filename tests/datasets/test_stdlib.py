@@ -17,7 +17,7 @@ def test_words_are_counted_where_they_stand():
     data = load_stdlib()
     row = data.ids.tolist().index(next(i for i in data.ids if i.startswith("json.encoder.JSONEnc")))
     there = data.vocabularies["name"][data.views["name"][row].indices]
-    assert sorted(there) == ["encoder", "json"]
+    assert "json" in there
     assert data.target_names[data.target[row]] == "json"
     encoder = np.flatnonzero(data.vocabularies["doc"] == "json")
     assert data.views["doc"][row, encoder].sum() > 0

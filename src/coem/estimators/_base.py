@@ -155,6 +155,12 @@ class BaseMixture(BaseEstimator):
                 monitor=progress(self.verbose, f"[{type(self).__name__}] run {index + 1}"),
             )
 
+        # A view that is empty in every row has no say in the mixture weights.
+        self._has_rows = ~(np.zeros((1, len(matrices)), bool) if empty is None else empty).all(
+            axis=0
+        )
+        if not self._has_rows.any():
+            self._has_rows[:] = True
         with self._engine() as engine:
             pools = [] if given else pool_views(model, Partition(matrices, empty, weight))
             if len(seeds) > 1 and engine.n_workers > 1:
@@ -219,7 +225,7 @@ class BaseMixture(BaseEstimator):
         self.objective_ = best.objective
         self.n_iter_ = len(best.history)
         self.converged_ = best.converged
-        self.beta_ = best.history[-1].beta
+        self.beta_ = best.beta
         self._stats = None  # of the rows seen by partial_fit
 
     def _set_theta(self, model, theta):
@@ -227,7 +233,7 @@ class BaseMixture(BaseEstimator):
         self.theta_ = dict(zip(self.view_names_, theta.params, strict=True))
         if self.weights == "per_view" and model.separate:
             self.view_weights_ = np.exp(theta.log_weights)
-            self.weights_ = self.view_weights_.mean(axis=0)  # 2005, Eq. 16
+            self.weights_ = self.view_weights_[self._has_rows].mean(axis=0)  # 2005, Eq. 16
         else:
             self.weights_ = theta.weights
             self.view_weights_ = np.tile(self.weights_, (len(self.view_names_), 1))

@@ -22,8 +22,8 @@ class MixtureMethods:
         Returns
         -------
         proba : ndarray of shape (n_rows, n_views, n_components)
-            P(component | view of row), Bickel & Scheffer (2005), Eq. 14. Where a view is empty
-            these are the mixture weights.
+            P(component | view of row), Bickel & Scheffer (2005), Eq. 14, tempered by the last
+            `beta`. An empty view has a likelihood of one: only its weights speak.
         """
         return self._map(X, lambda *args: self._view_posteriors(*args).transpose(1, 0, 2))
 

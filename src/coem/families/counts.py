@@ -50,4 +50,6 @@ class CountFamily(Family):
 
     def encode(self, X: Matrix) -> Matrix:
         """Return the rows as CSR; a CSR matrix comes back as it is."""
-        return X if sp.issparse(X) and X.format == "csr" else sp.csr_matrix(X)
+        if sp.issparse(X) and X.format == "csr":
+            return X
+        return sp.csr_matrix(X.astype(np.float32) if X.dtype == np.float16 else X)

@@ -41,7 +41,7 @@ def log_table(
     lo: int,
     hi: int,
     alpha: float,
-    shift: Array,
+    scale: Array,
     floor: float,
     table: Array,
     n_components: int,

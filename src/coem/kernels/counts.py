@@ -148,16 +148,16 @@ def _fill(table: Array, sums: Array, alpha: float, first: int) -> None:
     """Set the components of a table from `first` on to normalised logarithms of `sums`."""
     n_features = sums.shape[1]
     totals = np.asarray(threads.spread(np.sum, sums)) + alpha * n_features
-    shift = np.log(np.where(totals > 0, totals, n_features))
+    scale = 1.0 / np.where(totals > 0, totals, 1.0)
     memory = _memory(table)
 
     def work(lo: int) -> None:
         hi = min(lo + WORDS, n_features)
-        _compiled.log_table(sums, lo, hi, alpha, shift, LOG_ZERO, memory, len(table), first)
+        _compiled.log_table(sums, lo, hi, alpha, scale, LOG_ZERO, memory, len(table), first)
 
     threads.spread(work, range(0, n_features, WORDS))
     for j in np.flatnonzero(totals <= 0):
-        table[first + j] = -shift[j]
+        table[first + j] = -np.log(n_features)
 
 
 def table_sum(table: Array) -> float:
