@@ -223,20 +223,28 @@ class Joint {
         if (allowed) {
             for (int64_t j = 0; j < k_; ++j) joint_[j] = allowed[j] ? joint_[j] : FORBIDDEN;
         }
-        Vec<double> most = load(joint_);
+        // By halves: compilers compare eight doubles one by one.
+        auto left = load_half<double>(joint_);
+        auto right = load_half<double>(joint_ + LANES / 2);
         each([&](int64_t j) {
-            const Vec<double> v = load(joint_ + j);
-            most = v > most ? v : most;
+            const auto a = load_half<double>(joint_ + j);
+            const auto b = load_half<double>(joint_ + j + LANES / 2);
+            left = a > left ? a : left;
+            right = b > right ? b : right;
         });
-        top = most[0];
-        for (int l = 1; l < LANES; ++l) top = most[l] > top ? most[l] : top;
+        left = right > left ? right : left;
+        top = left[0];
+        for (int l = 1; l < LANES / 2; ++l) top = left[l] > top ? left[l] : top;
     }
 
     // Set the responsibilities to exp(beta (joint - top)) and return their sum.
     double soften(double beta) {
+        for (int64_t j = 0; j < units_ * LANES; ++j) {
+            resp_[j] = static_cast<T>(beta * (joint_[j] - top));
+        }
         Vec<T> part = {};
         each([&](int64_t j) {
-            const Vec<T> r = exp_each(convert<T>(beta * (load(joint_ + j) - top)));
+            const Vec<T> r = exp_each(load(resp_ + j));
             store(resp_ + j, r);
             part += r;
         });
@@ -260,7 +268,7 @@ class Joint {
     // All to the best component; of equals the first wins.
     void harden(T* resp) const {
         int64_t best = 0;
-        while (joint_[best] != top) ++best;
+        while (best < k_ - 1 && joint_[best] != top) ++best;
         for (int64_t j = 0; j < k_; ++j) resp[j] = j == best ? T{1} : T{0};
     }
 
@@ -419,12 +427,16 @@ void log_table(const Sums& sums, int64_t lo, int64_t hi, double alpha, const dou
             const int64_t width = left + LANES < sums.m ? LANES : sums.m - left;
             T corner[LANES][LANES] = {};
             for (int64_t j = 0; j < width; ++j) {
-                double from[LANES] = {};
                 const double* source =
                     sums.data + (left + j) * sums.component_step + start * sums.word_step;
-                for (int64_t w = 0; w < n; ++w) from[w] = source[w * sums.word_step];
                 // Normalised in double: an error here would be that of every word of a row.
-                const Vec<T> share = convert<T>((load(from) + alpha) * scale[left + j]);
+                for (int64_t w = 0; w < n; ++w) {
+                    corner[j][w] =
+                        static_cast<T>((source[w * sums.word_step] + alpha) * scale[left + j]);
+                }
+            }
+            for (int64_t j = 0; j < width; ++j) {
+                const Vec<T> share = load(corner[j]);
                 const Vec<T> usable = share < smallest ? smallest : share;
                 store(corner[j], share < smallest ? lowest : log_each(usable));
             }
@@ -441,12 +453,15 @@ void log_table(const Sums& sums, int64_t lo, int64_t hi, double alpha, const dou
 }
 
 template <class T> double table_sum(const T* table, int64_t lo, int64_t hi) {
-    Vec<double> part = {};
+    typename HalfOf<double>::type left = {};
+    typename HalfOf<double>::type right = {};
     int64_t c = lo;
     for (; c + LANES <= hi; c += LANES) {
-        part += __builtin_convertvector(load(table + c), Vec<double>);
+        left += load_half<double>(table + c);
+        right += load_half<double>(table + c + LANES / 2);
     }
-    double total = sum(part);
+    left += right;
+    double total = (left[0] + left[2]) + (left[1] + left[3]);
     for (; c < hi; ++c) total += static_cast<double>(table[c]);
     return total;
 }

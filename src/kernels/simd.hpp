@@ -26,8 +26,15 @@ template <class T> inline void store(T* p, const Vec<T>& v) { std::memcpy(p, &v,
 
 typedef std::int32_t Int8 __attribute__((vector_size(LANES * 4)));
 
-template <class To> inline Vec<To> convert(const Vec<double>& v) {
-    return __builtin_convertvector(v, Vec<To>);
+// Halves of a vector, for changes of precision: compilers take eight lanes apart one by one.
+template <class T> struct HalfOf;
+template <> struct HalfOf<float> { typedef float type __attribute__((vector_size(16))); };
+template <> struct HalfOf<double> { typedef double type __attribute__((vector_size(32))); };
+
+template <class To, class From> inline typename HalfOf<To>::type load_half(const From* p) {
+    typename HalfOf<From>::type v;
+    std::memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, typename HalfOf<To>::type);
 }
 
 template <class V> inline auto sum(const V& v) {

@@ -787,28 +787,30 @@ def test_schedules_go_on_for_any_number_of_rounds(schedule):
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("kind", "fields"),
     [
-        lambda: Linear(0, 1, 0),
-        lambda: Linear(0, 1, -3),
-        lambda: Geometric(0.0, 2.0),
-        lambda: Geometric(0.5, 0.0),
-        lambda: Geometric(0.5, -1.0),
-        lambda: Geometric(0.5, 0.5, 1.0),
-        lambda: Geometric(1.0, 2.0, 0.5),
-        lambda: Geometric(0.5, 1.0, 1.0),
-        lambda: Geometric(1.0, 1.0, 0.5),
-        lambda: Geometric(0.5, 0.5, -1.0),
-        lambda: Geometric(0.5, 0.5, np.nan),
-        lambda: Geometric(0.5, 2.0, np.inf),
-        lambda: Geometric(np.nan, 2.0),
-        lambda: Steps([]),
-        lambda: Steps([0.5], 0),
+        (Linear, (0, 1, 0)),
+        (Linear, (0, 1, -3)),
+        (Geometric, (0.0, 2.0)),
+        (Geometric, (0.5, 0.0)),
+        (Geometric, (0.5, -1.0)),
+        (Geometric, (np.nan, 2.0)),
+        # The next ones never reach their end: their length would be counted for ever.
+        (Geometric, (0.5, 0.5, 1.0)),
+        (Geometric, (1.0, 2.0, 0.5)),
+        (Geometric, (0.5, 1.0, 1.0)),
+        (Geometric, (1.0, 1.0, 0.5)),
+        (Geometric, (0.5, 0.5, -1.0)),
+        (Geometric, (0.5, 0.5, np.nan)),
+        (Geometric, (0.5, 2.0, np.inf)),
+        (Steps, ([],)),
+        (Steps, ([0.5], 0)),
     ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else str(value),
 )
-def test_schedules_that_never_end_are_refused(make):
+def test_schedules_that_make_no_sense_are_refused(kind, fields):
     with pytest.raises(ValueError, match=r"rounds must be 1|Geometric|Steps needs"):
-        make()
+        kind(*fields)
 
 
 def test_as_schedule():

@@ -1,5 +1,6 @@
 """Never a NaN in a result: every family on the data that break mixtures."""
 
+import tracemalloc
 import warnings
 from dataclasses import dataclass
 
@@ -227,8 +228,14 @@ def check_results(model, X):
     if len(model.weights_) > 1:
         for explanation in model.explain(X[:3]):
             finite(explanation.log_odds, "log_odds")
+    check_sample(model, X.shape[1])
+
+
+def check_sample(model, width):
+    if any((getattr(family, "length", 0) or 0) > 1e4 for family in model.families_.values()):
+        return  # see test_samples_of_huge_counts_are_cheap
     drawn, labels = model.sample(7, random_state=0)
-    assert drawn.shape == (7, X.shape[1])
+    assert drawn.shape == (7, width)
     assert len(labels) == 7
     for matrix in drawn._data.values() if isinstance(drawn, Views) else [drawn]:
         finite(matrix.data if sp.issparse(matrix) else matrix, "sample")
@@ -308,14 +315,14 @@ def test_a_row_without_anything_gets_the_mixture_weights(family, assign, beta, w
 
 @every_kind
 @pytest.mark.parametrize("beta", [1.0, 0.5])
-def test_an_empty_view_has_the_mixture_weights(family, beta):
-    # As `view_proba` says.
+def test_of_an_empty_view_only_the_weights_speak(family, beta):
     made = two_views(family)
     model = MixtureClusterer(2, family=FAMILIES[family], beta=beta, max_iter=10, random_state=2)
     proba = model.fit(made.X).view_proba(made.X)
     for v in (0, 1):
         for i in np.flatnonzero(made.X.empty[:, v]):
-            np.testing.assert_allclose(proba[i, v], model.view_weights_[v], rtol=1e-12)
+            weights = model.view_weights_[v] ** beta
+            np.testing.assert_allclose(proba[i, v], weights / weights.sum(), rtol=1e-12)
 
 
 @every_family
@@ -455,6 +462,20 @@ def test_counts_of_any_dtype_give_the_same_fit(dtype, scale, init, sparse):
     check_everything(one, as_input(X))
     np.testing.assert_array_equal(one.labels_, two.labels_)
     assert one.objective_ == pytest.approx(two.objective_, rel=1e-6)
+
+
+def test_samples_of_huge_counts_are_cheap():
+    # A row of two million words over four features is four numbers.
+    X = rows("multinomial") * 2.5e5
+    model = MixtureClusterer(2, random_state=0).fit(X)
+    tracemalloc.start()
+    try:
+        drawn, _ = model.sample(1, random_state=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert drawn.sum() == pytest.approx(X.sum() / len(X), rel=0.1)
+    assert peak < 1e6
 
 
 @every_kind

@@ -279,6 +279,19 @@ def test_log_table(k, width, precision, alpha):
 
 
 @every_precision
+@every_k
+@every_width
+@pytest.mark.parametrize("sparse", [True, False], ids=["lists", "tiles"])
+def test_maximise_is_accumulate_and_log_table_bit_by_bit(k, width, precision, sparse):
+    rng = np.random.default_rng(k * width + sparse)
+    X, resp = make_csr(rng, 40, width), make_resp(rng, 40, k, precision, sparse=sparse)
+    freeze(X, resp)
+    for alpha in (0.0, 1.0):
+        expected = counts.log_table(counts.accumulate(X, resp), alpha, precision)
+        np.testing.assert_array_equal(counts.maximise(X, resp, alpha, precision), expected)
+
+
+@every_precision
 def test_log_of_zero_and_of_nothing(precision):
     got = counts.log_table(np.array([[3.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), 0.0, precision)
     expected = [np.log(0.75), counts.LOG_ZERO, np.log(0.25)], [-np.log(3)] * 3
@@ -533,6 +546,8 @@ def face_results():
             f"lists {name}": lists,
             f"tiles {name}": tiles,
             f"log_table {name}": np.array(table),
+            f"maximise lists {name}": np.array(counts.maximise(X, few, 0.5, precision)),
+            f"maximise tiles {name}": np.array(counts.maximise(X, many, 0.5, precision)),
             f"table_sum {name}": np.array(counts.table_sum(table)),
             f"scores {name}": counts.scores(X, table),
             f"resp {name}": result.resp,
@@ -550,6 +565,21 @@ def test_bits_do_not_depend_on_the_threads():
         for name, value in expected.items():
             assert got[name].dtype == value.dtype
             assert got[name].tobytes() == value.tobytes(), (name, n_jobs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_is_left_in_scratch_memory_does_not_matter(n_jobs):
+    rng = np.random.default_rng(16)
+    cases = []
+    for width, k, n in [(30, 20, 50), (7, 3, 9), (30, 9, 20), (30, 20, 50), (9000, 9, 30)]:
+        X = make_csr(rng, n, width)
+        for sparse in (False, True, False):
+            resp = make_resp(rng, n, k, np.float32, sparse=sparse)
+            cases.append((X, resp, counts.accumulate(X, resp)))
+    with LocalEngine(n_jobs) as engine, threads.lend(engine):
+        results = [counts.accumulate(X, resp) for X, resp, _ in cases]
+    for (_, _, expected), got in zip(cases, results, strict=True):
+        np.testing.assert_array_equal(got, expected)
 
 
 def test_threads_are_lent_in_a_context_only():

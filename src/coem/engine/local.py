@@ -1,9 +1,9 @@
 """The threads of this process."""
 
-from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
+from contextvars import Context
 from functools import cache
 from typing import Any, Self
 
@@ -11,6 +11,8 @@ import joblib
 from threadpoolctl import ThreadpoolController
 
 from coem.kernels import threads
+
+WAVE = 16  # results for each worker that may wait to be added up
 
 
 class LocalEngine:
@@ -33,7 +35,7 @@ class LocalEngine:
         # BLAS sums differently with more threads, and would compete with ours.
         self._stack.enter_context(_blas().limit(limits=1, user_api="blas"))
         if self.n_workers > 1:
-            self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_workers))
+            self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_workers - 1))
         self._stack.enter_context(threads.lend(self))
         return self
 
@@ -44,31 +46,41 @@ class LocalEngine:
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         """Return the results of `function` in the order of the items."""
-        if self._pool is None:
+        items = list(items)
+        if self._pool is None or len(items) < 2:
             return [function(item) for item in items]
-        return list(self._pool.map(function, items))
+        results: list[Any] = [None] * len(items)
+        places = iter(range(len(items)))  # shared: whoever is free takes the next one
+
+        def work() -> None:
+            for place in places:
+                results[place] = function(items[place])
+
+        # One wake-up a thread and not one an item, which costs more than many items do; the
+        # calling thread works too, in a context without a loan, so that tasks are serial.
+        helpers = min(self.n_workers, len(items)) - 1
+        waiting = [self._pool.submit(work) for _ in range(helpers)]
+        try:
+            Context().run(work)
+        finally:
+            for _ in places:  # after an error nobody shall start another item
+                pass
+            wait(waiting)
+        for future in waiting:
+            future.result()
+        return results
 
     def reduce(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
         """Return the sum of the results, added in the order of the items.
 
-        Only a few results exist at a time, whatever the number of items.
+        Only some of the results exist at a time, whatever the number of items.
         """
         total: Any = None
-        for result in self._results(function, items):
-            total = result if total is None else total + result
+        items = list(items)
+        for first in range(0, len(items), WAVE * self.n_workers):
+            for result in self.map(function, items[first : first + WAVE * self.n_workers]):
+                total = result if total is None else total + result
         return total
-
-    def _results(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[Any]:
-        if self._pool is None:
-            yield from map(function, items)
-            return
-        waiting: deque[Future[Any]] = deque()
-        for item in items:
-            waiting.append(self._pool.submit(function, item))
-            if len(waiting) > 2 * self.n_workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
 
 @cache

@@ -16,7 +16,7 @@ from coem.typing import Array, Matrix
 
 LANES = 8
 ENTRIES = 4096  # fewest rows of a component that are worth sums of their own
-PIECES = 8  # most such sums, besides one for each component: each is as wide as a row
+PIECES = 10  # most such sums, besides one for each component: each is as wide as a row
 WORDS = 8192  # features that one task of a table-wide job takes
 LOG_ZERO = float(np.log(np.finfo(np.float64).tiny))  # what log(0) is taken to be, about -708
 
@@ -47,8 +47,8 @@ def accumulate(X: Matrix, resp: Array) -> Array:
     """
     sums = np.empty((resp.shape[1], X.shape[1]))
     rows = _Rows(X, resp)
-    for first in range(0, len(sums), LANES):
-        sums[first : first + LANES] = rows.sums(first)
+    for first in range(0, len(sums), rows.width):
+        sums[first : first + rows.width] = rows.sums(first)
     return sums
 
 
@@ -65,34 +65,36 @@ def log_table(sums: Array, alpha: float, dtype: Any) -> Array:
 def maximise(X: Matrix, resp: Array, alpha: float, dtype: Any) -> Array:
     """Return ``log_table(accumulate(X, resp), alpha, dtype)``, bit by bit, in less memory.
 
-    The sums of eight components at a time exist, and are still in the cache when their logarithms
-    are taken.
+    Only the sums of some components exist at a time, and are still in the cache when their
+    logarithms are taken.
     """
     table = new_table(resp.shape[1], X.shape[1], dtype)
     rows = _Rows(X, resp)
-    for first in range(0, len(table), LANES):
+    for first in range(0, len(table), rows.width):
         _fill(table, rows.sums(first), alpha, first)
     return table
 
 
 class _Rows:
-    """Rows with responsibilities, to be summed for eight components at a time."""
+    """Rows with responsibilities, to be summed for `width` components at a time."""
 
     def __init__(self, X: Matrix, resp: Array) -> None:
         n, k = resp.shape
         self.X = X
         self.csr = _csr(X, X.shape[1])
         self.resp = np.ascontiguousarray(resp)
-        self.memory = threads.scratch("sums", (X.shape[1] * LANES,))
         # Lists pay while a row has few components: one costs about 2/5 of eight in a tile.
         capacity = n * min(k, 5 * -(-k // LANES) // 2)
         offsets, rows = np.empty(k + 1, np.int64), np.empty(capacity, np.int32)
         self.lists = offsets, rows, np.empty(capacity, resp.dtype)
         self.sparse = _compiled.list_active(self.resp, *self.lists)
+        # A tile is eight wide. Lists can be any number; a quarter keeps the scratch memory small.
+        self.width = LANES * max(1, k // (4 * LANES)) if self.sparse else LANES
+        self.memory = threads.scratch("sums", (X.shape[1] * self.width,))
 
     def sums(self, first: int) -> Array:
         """Return the sums (m, n_features) of the components from `first` on, until next asked."""
-        m = min(LANES, self.resp.shape[1] - first)
+        m = min(self.width, self.resp.shape[1] - first)
         return self._sum_lists(first, m) if self.sparse else self._sum_tile(first, m)
 
     def _sum_tile(self, first: int, m: int) -> Array:
@@ -113,20 +115,21 @@ class _Rows:
         A component with many rows is cut into pieces with sums of their own, or one large
         component would keep one thread busy and the others idle.
         """
-        sums = self.memory.reshape(LANES, -1)[:m]
-        sums[...] = 0.0
+        sums = self.memory.reshape(self.width, -1)[:m]
         offsets = self.lists[0].tolist()
         step = max(ENTRIES, -(-offsets[-1] // PIECES))
+        spans = list(pairwise(offsets[first : first + m + 1]))
         pieces = [
-            (j, lo, min(lo + step, offsets[first + j + 1]))
-            for j in range(m)
-            for lo in range(offsets[first + j], offsets[first + j + 1], step)
+            (j, lo, min(lo + step, end))
+            for j, (start, end) in enumerate(spans)
+            for lo in range(start, max(end, start + 1), step)  # at least one, to set zeros
         ]
 
         def work(piece: tuple[int, int, int]) -> Array | None:
             j, lo, hi = piece
-            extra = None if lo == offsets[first + j] else np.zeros(sums.shape[1])
+            extra = None if lo == spans[j][0] else np.empty(sums.shape[1])
             target = sums[j] if extra is None else extra
+            target[...] = 0.0
             _compiled.accumulate_list(*self.csr, *self.lists, lo, hi, target)
             return extra
 
@@ -147,7 +150,9 @@ def _feature_cuts(indices: Array, n_features: int) -> list[int]:
 def _fill(table: Array, sums: Array, alpha: float, first: int) -> None:
     """Set the components of a table from `first` on to normalised logarithms of `sums`."""
     n_features = sums.shape[1]
-    totals = np.asarray(threads.spread(np.sum, sums)) + alpha * n_features
+    # Waking a thread costs as much as adding up some hundred thousand numbers.
+    each_row = threads.spread if sums.size > 1 << 20 else map
+    totals = np.array(list(each_row(np.sum, sums))) + alpha * n_features
     scale = 1.0 / np.where(totals > 0, totals, 1.0)
     memory = _memory(table)
 
