@@ -61,7 +61,8 @@ def dissent(log_posteriors: Array, empty: Array | None) -> Array:
         np.einsum("vnk,vn->nk", log_posteriors, present),
     )
     # sum over u != v of P_v (log P_v - log P_u) = n own - cross, the terms u = v cancelling
-    return np.asarray((n_present * own - cross) / np.maximum(n_present - 1, 1))
+    total = (n_present * own - cross) / np.maximum(n_present - 1, 1)
+    return np.asarray(np.where(n_present > 1, total, 0.0))
 
 
 def agreement(log_posteriors: Array, empty: Array | None) -> tuple[Array, Array]:

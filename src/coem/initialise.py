@@ -92,8 +92,9 @@ def _distances(data: Partition, seeds: Array) -> Array:
 def _squared(X: Matrix, seeds: Array) -> Array:
     """Return squared distances: between unit rows if sparse, else in units of the variance."""
     if sp.issparse(X):
-        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64)).ravel()
-        cosine = np.asarray((X @ X[seeds].T).todense(), dtype=np.float64)
+        X = X.astype(np.float64)  # products of small integers or bools would not fit their type
+        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1))).ravel()
+        cosine = np.asarray((X @ X[seeds].T).todense())
         cosine /= np.maximum(norms[:, np.newaxis] * norms[seeds], np.finfo(np.float64).tiny)
         return np.clip(2.0 - 2.0 * cosine, 0.0, None)
     X = np.asarray(X, dtype=np.float64)

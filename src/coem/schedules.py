@@ -1,8 +1,10 @@
 """Schedules: the value of eta or beta in every round."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 
 class Schedule(ABC):
@@ -96,9 +98,10 @@ class Geometric(Schedule):
 
     def __post_init__(self) -> None:
         """Refuse a schedule that never reaches its end."""
-        if not self.start > 0 or not self.factor > 0:
-            raise ValueError("Geometric needs a start and a factor above 0")
-        if self.start != self.stop and (self.stop > self.start) != (self.factor > 1):
+        if not self.start > 0 or not self.factor > 0 or not 0 <= self.stop < float("inf"):
+            raise ValueError("Geometric needs a start and a factor above 0, and a finite stop")
+        stuck = self.factor == 1 or (self.stop > self.start) != (self.factor > 1)
+        if self.start != self.stop and stuck:
             raise ValueError(
                 f"Geometric({self.start}, {self.factor}, {self.stop}) never reaches {self.stop}; "
                 "a factor above 1 rises, one below 1 falls"
@@ -106,17 +109,14 @@ class Geometric(Schedule):
 
     def __call__(self, t: int) -> float:
         """Return the value in round `t`."""
-        value = self.start * self.factor**t
-        if self.start == self.stop or (value < 1e-3 and self.stop == 0):
-            return float(self.stop)
-        return min(value, self.stop) if self.factor > 1 else max(value, self.stop)
+        return float(self.stop) if t >= len(self) else self.start * self.factor**t
 
     def __len__(self) -> int:
         """Return the round that first has the last value."""
-        t = 0
-        while self(t) != self.stop:
-            t += 1
-        return t
+        if self.start == self.stop:
+            return 0
+        end = self.stop if self.stop > 0 else 1e-3
+        return max(math.ceil(math.log(end / self.start) / math.log(self.factor) - 1e-9), 0)
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,6 @@ def as_schedule(value: float | Schedule, name: str) -> Schedule:
 
 
 def _constant(value: float, name: str) -> Constant:
-    try:
-        return Constant(float(value))
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"{name} must be a number or a schedule of coem.schedules, got {value!r}"
-        ) from None
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number or a schedule of coem.schedules, got {value!r}")
+    return Constant(float(value))

@@ -112,7 +112,7 @@ BAD_VALUES = {
     "a code beyond reason": (
         "categorical",
         broken(X, 4, 2, 1e12),
-        "view 'body'.* column 2 has the code 1000000000000; codes must be 0, 1, 2",
+        "view 'body', row 4, column 2: 1000000000000.0 is not an integer code of 0, 1, 2",
     ),
     "levels of another table": (
         Categorical(levels=(2, 3)),

@@ -1,12 +1,13 @@
 """What the mixture estimators share: validation, restarts, prediction."""
 
 import warnings
+from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
 from functools import reduce
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _clone_parametrized
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from coem.coupling import COUPLINGS, average
 from coem.em import em
 from coem.engine import LocalEngine
+from coem.estimators._params import check_choice, check_dtype, check_number, check_workers
 from coem.estimators._records import Records, progress, round_record
 from coem.families import as_family
 from coem.initialise import INITS, pool_views, start
@@ -25,7 +27,7 @@ from coem.views import as_views
 
 ASSIGNS = ("joint", "average")
 
-DEAD = 1e-2  # a component that expects fewer rows than this is reported
+DEAD = 1e-2  # a component that expects fewer rows (of mean weight) than this is reported
 
 
 class BaseMixture(BaseEstimator):
@@ -65,14 +67,27 @@ class BaseMixture(BaseEstimator):
             ("weights", WEIGHTS),
             ("assign", ASSIGNS),
         ):
-            _check_choice(name, getattr(self, name), choices)
+            check_choice(name, getattr(self, name), choices)
         for name, least in (("n_init", 1), ("max_iter", 1), ("patience", 1)):
             if hasattr(self, name):
                 value = getattr(self, name)
-                _check_number(name, value, Integral, least, optional=name == "patience")
-        _check_number("tol", self.tol, Real, 0)
-        if self.dtype is not None and np.dtype(self.dtype) not in (np.float32, np.float64):
-            raise ValueError(f"dtype must be None, float32 or float64, got {self.dtype!r}")
+                check_number(name, value, Integral, least, optional=name == "patience")
+        check_number("tol", self.tol, Real, 0)
+        check_dtype(self.dtype)
+        check_workers(self.n_jobs, self.engine, self.verbose)
+        as_schedule(self.eta, "eta")
+        as_schedule(self.beta, "beta")
+
+    def __sklearn_is_fitted__(self):
+        """Tell scikit-learn if there are parameters."""
+        return hasattr(self, "theta_")
+
+    def __sklearn_clone__(self):
+        """Return an unfitted copy; a fitted model that serves as `init` stays fitted."""
+        copied = _clone_parametrized(self)
+        if isinstance(getattr(self, "init", None), BaseMixture):
+            copied.init = deepcopy(self.init)
+        return copied
 
     def _family_of(self, names):
         """Return one family a view, before it has seen any data."""
@@ -92,6 +107,8 @@ class BaseMixture(BaseEstimator):
     def _read(self, X, *, reset):
         """Return checked views, and see that their names and widths are those of `fit`."""
         views = as_views(X)
+        if not reset and set(views.names) == set(self.view_names_):
+            views = views[list(self.view_names_)]  # by name, in whatever order they came
         if not reset:
             _check_same_views(views, self.view_names_, self.view_widths_, type(self).__name__)
         validate_data(
@@ -177,20 +194,26 @@ class BaseMixture(BaseEstimator):
     def _given_start(self, model, n_rows):
         """Return a function from data to a start for `init` given as an array or a model."""
         if isinstance(self.init, str):
-            _check_choice("init", self.init, INITS)
+            check_choice("init", self.init, INITS)
             return None
         if isinstance(self.init, BaseMixture):
             check_is_fitted(self.init)
             theta = self._warm(self.init)
             return lambda model, data: theta
-        resp = np.asarray(self.init, dtype=np.float64)
+        try:
+            resp = np.asarray(self.init, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"init must be one of {', '.join(map(repr, INITS))}, an array of responsibilities "
+                f"or a fitted mixture, got {self.init!r}"
+            ) from None
         if resp.shape != (n_rows, model.n_components):
             raise ValueError(
                 f"init must have shape ({n_rows}, {model.n_components}), rows by components, "
                 f"got {resp.shape}"
             )
-        if not np.isfinite(resp).all() or resp.min() < 0:
-            raise ValueError("init must hold responsibilities, finite and 0 or more")
+        if not np.isfinite(resp).all() or resp.min() < 0 or not resp.any():
+            raise ValueError("init must hold responsibilities, finite and 0 or more, not all 0")
         return lambda model, data: model.from_resp(data, resp)
 
     def _warm(self, other):
@@ -200,6 +223,9 @@ class BaseMixture(BaseEstimator):
                 "init: the fitted model has other views, features or components "
                 f"({list(other.view_names_)}, {list(other.view_widths_)}, {len(other.weights_)})"
             )
+        kinds = [[type(f) for f in m.families_.values()] for m in (self, other)]
+        if kinds[0] != kinds[1]:
+            raise ValueError("init: the fitted model has other families than this one")
         return other._theta()
 
     def _seeds(self, n):
@@ -263,7 +289,7 @@ class BaseMixture(BaseEstimator):
         labels, masses = zip(*engine.map(work, data.blocks), strict=True)
         self.labels_ = np.concatenate(labels)
         mass = sum(masses)
-        dead = np.flatnonzero(mass < DEAD)
+        dead = np.flatnonzero(mass < DEAD * mass.sum() / data.n_rows)
         if len(dead):
             warnings.warn(
                 f"components {dead.tolist()} of {len(mass)} died: no row belongs to them; use "
@@ -346,19 +372,6 @@ def _with_field(family, path, value):
     if len(path) != 1 or whole is None or path[0] not in {f.name for f in fields(whole)}:
         raise ValueError(f"invalid parameter 'family__{'__'.join(path)}' for family {family!r}")
     return replace(whole, **{path[0]: value})
-
-
-def _check_choice(name, value, choices):
-    if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-
-
-def _check_number(name, value, kind, least, *, optional=False):
-    if optional and value is None:
-        return
-    if not isinstance(value, kind) or isinstance(value, bool) or not value >= least:
-        word = "an integer" if kind is Integral else "a number"
-        raise ValueError(f"{name} must be {word} of {least} or more, got {value!r}")
 
 
 def _check_same_views(views, names, widths, who):

@@ -1,10 +1,13 @@
 """What a fitted mixture can tell: likelihoods, criteria, samples, explanations."""
 
+from numbers import Integral
+
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from coem.coupling import dissent
+from coem.estimators._params import check_number
 from coem.views import Views
 
 
@@ -86,8 +89,7 @@ class MixtureMethods:
             The component that each row was drawn from.
         """
         check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"n_samples must be 1 or more, got {n_samples!r}")
+        check_number("n_samples", n_samples, Integral, 1)
         seed = self.random_state if random_state is None else random_state
         rng = np.random.default_rng(check_random_state(seed).randint(np.iinfo(np.int32).max))
         weights = self.weights_ / self.weights_.sum()
@@ -123,6 +125,7 @@ class MixtureMethods:
             raise ValueError(f"view must be one of {list(self.view_names_)}, got {view!r}")
         if by not in ("wllr", "prob"):
             raise ValueError(f"by must be 'wllr' or 'prob', got {by!r}")
+        check_number("n", n, Integral, 1)
         prob = self.families_[view].feature_probs(self.theta_[view])
         if prob is None:
             kind = type(self.families_[view]).__name__
@@ -153,16 +156,13 @@ class MixtureMethods:
         theta, model = self._theta(), self._model(rule="soft")
         if model.n_components < 2:
             raise ValueError("a model with one component has nothing to explain")
-        return [
-            self._explain(block, i, theta, model)
-            for block in data.blocks
-            for i in range(block.n_rows)
-        ]
+        rows = [block.one_row(i) for block in data.blocks for i in range(block.n_rows)]
+        with self._engine() as engine:
+            return engine.map(lambda row: self._explain(row, theta, model), rows)
 
-    def _explain(self, block, i, theta, model):
-        one = block.one_row(i)
+    def _explain(self, one, theta, model):
         log_joint = self._joint(one, theta, model, 1.0).log_posterior[0]
-        against, label = np.argsort(log_joint, kind="stable")[-2:]
+        label, against = np.argsort(-log_joint, kind="stable")[:2]
         log_weights = self._log_weights()
         prior = float(log_weights[label] - log_weights[against])
         parts = {}

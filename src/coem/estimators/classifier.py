@@ -4,12 +4,14 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from coem.estimators._base import BaseMixture, _check_number
+from coem.estimators._base import BaseMixture
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin
+from coem.estimators._params import check_number, undo_on_error
 from coem.estimators.clusterer import check_weight
 from coem.initialise import prime
 
@@ -94,6 +96,7 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         tags.classifier_tags.poor_score = tags.input_tags.positive_only
         return tags
 
+    @undo_on_error
     def fit(self, X, y, sample_weight=None):
         """Fit the classifier.
 
@@ -112,7 +115,7 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
             The fitted estimator.
         """
         self._check_params()
-        _check_number("unlabeled_weight", self.unlabeled_weight, Real, 0)
+        check_number("unlabeled_weight", self.unlabeled_weight, Real, 0)
         if self.unlabeled_weight > 1:
             raise ValueError(
                 f"unlabeled_weight must lie between 0 and 1, got {self.unlabeled_weight!r}"
@@ -142,6 +145,7 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         """Return P(class | row) as `assign` says, of shape (n_rows, n_classes)."""
         return self._proba(X)
 
+    @undo_on_error
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go on with the rows of another batch; see `MixtureClusterer.partial_fit`.
 
@@ -164,9 +168,13 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         if classes is not None:
             labels, known = read_labels(y, None)
             seen = self.classes_ if hasattr(self, "classes_") else np.unique(labels[known])
-            missing = [c for c in np.asarray(classes).tolist() if c not in set(seen.tolist())]
+            seen, classes = seen.tolist(), np.asarray(classes).tolist()
+            missing = [label for label in classes if label not in seen]
             if missing:
                 raise ValueError(f"class {missing[0]!r} has no labelled row; label one first")
+            strange = [label for label in seen if label not in classes]
+            if strange:
+                raise ValueError(f"label {strange[0]!r} is none of the classes {classes}")
         return super().partial_fit(X, y, sample_weight=sample_weight)
 
     def _n_components(self):
@@ -183,7 +191,7 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         labels, known = read_labels(y, len(X))
         strange = ~np.isin(labels[known], self.classes_)
         if strange.any():
-            label = labels[known][strange][0]
+            label = labels[known][strange].tolist()[0]
             raise ValueError(f"label {label!r} is none of the classes {self.classes_.tolist()}")
         allowed = np.ones((len(labels), len(self.classes_)), dtype=bool)
         allowed[known] = labels[known, np.newaxis] == self.classes_
@@ -214,22 +222,22 @@ def read_labels(y, n_rows):
 
 
 def _as_array(y):
-    """Return an array in which None, numbers and strings can stand side by side."""
+    """Return an array in which markers of no label and labels of any type can stand together."""
     if hasattr(y, "to_numpy"):
         return y.to_numpy()
-    if isinstance(y, list | tuple) and any(label is None for label in y):
-        return np.array(y, dtype=object)
+    if isinstance(y, list | tuple) and any(_is_missing(label) for label in y):
+        labels = np.empty(len(y), dtype=object)
+        labels[:] = y
+        return labels
     return np.asarray(y)
 
 
 def _is_missing(label):
-    if label is None or label == "":
+    if label is None or is_pandas_na(label) or is_scalar_nan(label):
         return True
-    return (
-        isinstance(label, int | float)
-        and not isinstance(label, bool)
-        and (label == -1 or label != label)
-    )
+    if isinstance(label, str):
+        return label == ""
+    return isinstance(label, Real) and not isinstance(label, bool | np.bool_) and label == -1
 
 
 def _narrowed(labels, known):

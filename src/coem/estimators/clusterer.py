@@ -6,9 +6,10 @@ import numpy as np
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import _check_sample_weight
 
-from coem.estimators._base import BaseMixture, _check_number
+from coem.estimators._base import BaseMixture
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin
+from coem.estimators._params import check_number, undo_on_error
 
 
 class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
@@ -147,6 +148,7 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
         tags.classifier_tags = ClassifierTags(multi_class=self.n_components != 2)
         return tags
 
+    @undo_on_error
     def fit(self, X, y=None, sample_weight=None):
         """Fit the mixture.
 
@@ -165,7 +167,7 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
             The fitted estimator.
         """
         self._check_params()
-        _check_number("n_components", self.n_components, Integral, 1)
+        check_number("n_components", self.n_components, Integral, 1)
         views = self._read(X, reset=True)
         weight = check_weight(sample_weight, views)
         n_rows = len(views) if weight is None else np.count_nonzero(weight)

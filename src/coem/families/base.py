@@ -131,10 +131,12 @@ class Family(ABC):
 def check_values(X: Matrix, view: str, *, nonnegative: bool) -> Matrix:
     """Raise an error that names the view and the row if a value is not finite or negative."""
     values = X.data if sp.issparse(X) else X
-    if sp.issparse(X) and X.nnz and not 0 <= X.indices.min() <= X.indices.max() < X.shape[1]:
-        raise ValueError(f"view {view!r}: a column index lies outside its {X.shape[1]} columns")
+    if sp.issparse(X):
+        _check_structure(X, view)
     # The sum is finite if all values are, and needs no array of its own; huge values fool it.
-    if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = values.sum(dtype=np.float64)
+    if not np.isfinite(total) and not np.isfinite(values).all():
         row, value = _first_bad(X, lambda x: ~np.isfinite(x))
         raise ValueError(
             f"view {view!r}, row {row}: the value {value} is not finite (NaN or infinity); "
@@ -147,6 +149,18 @@ def check_values(X: Matrix, view: str, *, nonnegative: bool) -> Matrix:
             "more (for real values use family='gaussian')"
         )
     return X
+
+
+def _check_structure(X: Matrix, view: str) -> None:
+    """Refuse a CSR matrix whose arrays point outside each other: kernels trust them."""
+    starts, n_stored = X.indptr, len(X.indices)
+    in_order = starts[0] == 0 and starts[-1] <= n_stored and (np.diff(starts) >= 0).all()
+    inside = n_stored == 0 or (X.indices.min() >= 0 and X.indices.max() < X.shape[1])
+    if not (in_order and inside and n_stored == len(X.data)):
+        raise ValueError(
+            f"view {view!r}: the CSR matrix is damaged, its rows or columns point outside its "
+            "arrays; build it again (X.check_format() says where)"
+        )
 
 
 def _first_bad(X: Matrix, bad: Any) -> tuple[int, Any]:

@@ -12,6 +12,8 @@ from coem.kernels import counts
 from coem.stats import Stats
 from coem.typing import Array, Matrix, Rng
 
+MAX_LOG_ODDS = 35.0  # what never or always happened: one in 10^15, where a double still adds up
+
 
 @dataclass(frozen=True)
 class BernoulliStats(Stats):
@@ -105,13 +107,13 @@ class Bernoulli(CountFamily):
         return int(theta.log_odds.size)
 
     def _theta(self, there: Array, absent: Array) -> BernoulliTheta:
-        floor = np.finfo(np.float64).tiny
-        log_there, log_absent = np.log(np.maximum(there, floor)), np.log(np.maximum(absent, floor))
+        floor = np.finfo(np.float64).tiny  # no rows and no prior: a fair coin
+        odds = np.log(np.maximum(there, floor)) - np.log(np.maximum(absent, floor))
         table = counts.new_table(there.shape[0], there.shape[1], self.precision)
-        table[...] = log_there - log_absent
-        log_none = log_absent - np.log(np.maximum(there + absent, floor))
-        log_none[(there + absent) <= 0] = -np.log(2)  # no rows and no prior: a fair coin
-        return BernoulliTheta(table, log_none.sum(axis=1))
+        table[...] = np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+        # From the odds as they are stored, or the two would not belong to one density.
+        log_none = -np.logaddexp(0.0, table.astype(np.float64)).sum(axis=1)
+        return BernoulliTheta(table, log_none)
 
 
 def _absent(stats: BernoulliStats) -> Array:

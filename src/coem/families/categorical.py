@@ -51,18 +51,20 @@ class Categorical(CountFamily):
     def check(self, X: Matrix, view: str) -> Matrix:
         """Return the codes as a dense array, or say which is not one."""
         X = X.toarray() if sp.issparse(X) else np.asarray(X)
-        if X.dtype.kind == "f":
-            known = np.where(np.isnan(X), 0, X)
-            check_values(known, view, nonnegative=True)
-            bad = np.argwhere(known != np.floor(known))
-            if len(bad):
-                row, column = bad[0]
-                raise ValueError(
-                    f"view {view!r}, row {row}, column {column}: {X[row, column]} is not an "
-                    "integer code; encode the column (OrdinalEncoder) first"
-                )
-            return X
-        return check_values(X, view, nonnegative=True)
+        if self.levels is not None and len(self.levels) != X.shape[1]:
+            raise ValueError(
+                f"view {view!r}: {len(self.levels)} levels given for {X.shape[1]} columns"
+            )
+        known = np.where(np.isnan(X), 0, X) if X.dtype.kind == "f" else X
+        check_values(known, view, nonnegative=False)
+        bad = np.argwhere((known < 0) | (known != np.floor(known)) | (known >= MAX_LEVELS))
+        if len(bad):
+            row, column = bad[0]
+            raise ValueError(
+                f"view {view!r}, row {row}, column {column}: {X[row, column]} is not an integer "
+                "code of 0, 1, 2, ... below 2**24; encode the column (OrdinalEncoder) first"
+            )
+        return X
 
     def empty(self, X: Matrix) -> Array:
         """Return which rows have no code at all."""
@@ -72,16 +74,8 @@ class Categorical(CountFamily):
         """Return the family at the precision asked for, knowing the levels of the columns."""
         bound = super().bind(X, dtype)
         if self.levels is not None:
-            if len(self.levels) != X.shape[1]:
-                raise ValueError(f"{len(self.levels)} levels given for {X.shape[1]} columns")
             return bound
         largest = np.where(np.isnan(X), -1, X).max(axis=0) if X.dtype.kind == "f" else X.max(axis=0)
-        if largest.max() >= MAX_LEVELS:
-            column = int(np.argmax(largest))
-            raise ValueError(
-                f"column {column} has the code {largest[column]:.0f}; codes must be 0, 1, 2, ..., "
-                "below 2**24: encode the column (OrdinalEncoder) first"
-            )
         return replace(bound, levels=tuple(int(m) + 1 for m in np.maximum(largest, 0)))
 
     def encode(self, X: Matrix) -> Matrix:

@@ -1,6 +1,7 @@
 """What the families over sparse non-negative rows have in common."""
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ class CountFamily(Family):
 
     def __post_init__(self) -> None:
         """Refuse a pseudo-count that is no number or negative."""
-        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+        if not (isinstance(self.alpha, Real) and 0 <= self.alpha < np.inf):
             raise ValueError(f"alpha must be 0 or more, got {self.alpha!r}")
 
     @property

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
+from numbers import Real
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -62,7 +63,7 @@ class Gaussian(Family):
         if self.covariance not in get_args(Covariance):
             names = ", ".join(get_args(Covariance))
             raise ValueError(f"covariance must be one of {names}, not {self.covariance!r}")
-        if not (np.isfinite(self.reg) and self.reg >= 0):
+        if not (isinstance(self.reg, Real) and 0 <= self.reg < np.inf):
             raise ValueError(f"reg must be finite and 0 or more, not {self.reg!r}")
 
     @property

@@ -86,13 +86,12 @@ class Multinomial(CountFamily):
         """Return rows of Poisson length, each drawn from its component."""
         lengths = rng.poisson(100.0 if self.length is None else self.length, size=len(labels))
         prob = np.exp(np.asarray(theta, dtype=np.float64))
-        words = np.empty(lengths.sum(), dtype=np.int64)
-        owner = np.repeat(np.arange(len(labels)), lengths)
-        for j in np.unique(labels):
-            mine = labels[owner] == j
-            words[mine] = rng.choice(prob.shape[1], size=mine.sum(), p=prob[j] / prob[j].sum())
-        shape = (len(labels), prob.shape[1])
-        return sp.coo_matrix((np.ones(len(words)), (owner, words)), shape=shape).tocsr()
+        prob /= prob.sum(axis=1, keepdims=True)
+        rows = [_draw(n, prob[j], rng) for n, j in zip(lengths, labels, strict=True)]
+        words = np.concatenate([row[0] for row in rows])
+        indptr = np.cumsum([0, *(len(row[0]) for row in rows)])
+        counted = np.concatenate([row[1] for row in rows]).astype(np.float64)
+        return sp.csr_matrix((counted, words, indptr), shape=(len(labels), prob.shape[1]))
 
     def feature_probs(self, theta: Theta) -> Array:
         """Return p(feature | component)."""
@@ -107,3 +106,12 @@ class Multinomial(CountFamily):
         """Return the number of free probabilities."""
         k, n_features = theta.shape
         return int(k * (n_features - 1))
+
+
+def _draw(length: int, prob: Array, rng: Rng) -> tuple[Array, Array]:
+    """Return the words of a row and how often each is there, in the cheaper of two ways."""
+    if length > len(prob):
+        drawn = rng.multinomial(length, prob)
+        return np.flatnonzero(drawn), drawn[drawn > 0]
+    words, times = np.unique(rng.choice(len(prob), size=length, p=prob), return_counts=True)
+    return words, times

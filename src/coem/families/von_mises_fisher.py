@@ -67,7 +67,7 @@ class VonMisesFisher(Family):
         number = isinstance(self.kappa, Real) and 0 < self.kappa < np.inf
         if not (number or self.kappa is None or self.kappa == "fit"):
             raise ValueError(f"kappa must be a number above 0, 'fit' or None, not {self.kappa!r}")
-        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+        if not (isinstance(self.alpha, Real) and 0 <= self.alpha < np.inf):
             raise ValueError(f"alpha must be finite and 0 or more, not {self.alpha!r}")
 
     def check(self, X: Matrix, view: str) -> Matrix:

@@ -45,8 +45,8 @@ def accumulate(X: Matrix, resp: Array) -> Array:
     Where most responsibilities are zero, each component visits its own rows only. The order of
     the sums depends on the data alone, so the bits do not depend on the threads.
     """
-    sums = np.empty((resp.shape[1], X.shape[1]))
     rows = _Rows(X, resp)
+    sums = np.empty((resp.shape[1], X.shape[1]))
     for first in range(0, len(sums), rows.width):
         sums[first : first + rows.width] = rows.sums(first)
     return sums
@@ -57,7 +57,8 @@ def log_table(sums: Array, alpha: float, dtype: Any) -> Array:
 
     A zero becomes `LOG_ZERO`, and a row of zeros the uniform distribution.
     """
-    table = new_table(sums.shape[0], sums.shape[1], dtype)
+    k, n_features = sums.shape
+    table = new_table(k, n_features, dtype)
     _fill(table, sums, alpha, 0)
     return table
 
@@ -68,8 +69,8 @@ def maximise(X: Matrix, resp: Array, alpha: float, dtype: Any) -> Array:
     Only the sums of some components exist at a time, and are still in the cache when their
     logarithms are taken.
     """
-    table = new_table(resp.shape[1], X.shape[1], dtype)
     rows = _Rows(X, resp)
+    table = new_table(resp.shape[1], X.shape[1], dtype)
     for first in range(0, len(table), rows.width):
         _fill(table, rows.sums(first), alpha, first)
     return table
@@ -80,6 +81,8 @@ class _Rows:
 
     def __init__(self, X: Matrix, resp: Array) -> None:
         n, k = resp.shape
+        if n != X.shape[0]:
+            raise ValueError(f"{n} rows of responsibilities for {X.shape[0]} rows")
         self.X = X
         self.csr = _csr(X, X.shape[1])
         self.resp = np.ascontiguousarray(resp)
@@ -196,4 +199,7 @@ def _csr(X: Matrix, n_features: int) -> Triple:
     if X.shape[1] != n_features or n_features >= 2**31:
         raise ValueError(f"{X.shape[1]} features do not fit a table of {n_features}")
     data = X.data if X.data.dtype in _NATIVE else X.data.astype(np.float32)
-    return X.indptr, X.indices, data
+    # No copies but of what is not one piece of memory.
+    parts = (np.ascontiguousarray(part) for part in (X.indptr, X.indices, data))
+    indptr, indices, values = parts
+    return indptr, indices, values

@@ -1,0 +1,57 @@
+"""Checks of what a user passes to an estimator."""
+
+from functools import wraps
+from numbers import Integral
+
+import numpy as np
+
+
+def check_choice(name, value, choices):
+    """Refuse a value that is none of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def check_number(name, value, kind, least, *, optional=False):
+    """Refuse what is no number of the kind, or below the least."""
+    if optional and value is None:
+        return
+    if not isinstance(value, kind) or isinstance(value, bool) or not value >= least:
+        word = "an integer" if kind is Integral else "a number"
+        raise ValueError(f"{name} must be {word} of {least} or more, got {value!r}")
+
+
+def check_dtype(dtype):
+    """Refuse a precision that is neither single nor double."""
+    try:
+        known = dtype is None or np.dtype(dtype) in (np.float32, np.float64)
+    except TypeError:
+        known = False
+    if not known:
+        raise ValueError(f"dtype must be None, float32 or float64, got {dtype!r}")
+
+
+def check_workers(n_jobs, engine, verbose):
+    """Refuse what cannot run the blocks or tell of them."""
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or an integer but 0, got {n_jobs!r}")
+    if engine is not None and not (hasattr(engine, "map") and hasattr(engine, "reduce")):
+        raise ValueError(f"engine must be None or an engine of coem.engine, got {engine!r}")
+    if not isinstance(verbose, Integral | bool):
+        raise ValueError(f"verbose must be an integer, got {verbose!r}")
+
+
+def undo_on_error(fit):
+    """Leave an estimator as it was if fitting it fails: unfitted, or with its old model."""
+
+    @wraps(fit)
+    def wrapped(self, *args, **kwargs):
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return wrapped
