@@ -105,7 +105,7 @@ BAD_VALUES = {
     "half a code": (
         "categorical",
         broken(X, 4, 2, 0.5),
-        r"view 'body', row 4, column 2: 0.5 is not an integer code; encode the column",
+        r"view 'body', row 4, column 2: 0.5 is not an integer code of 0, 1, 2, ",
     ),
     "negative code": ("categorical", broken(X, 4, 2, -1.0), "view 'body', row 4.* code"),
     "infinite code": ("categorical", broken(X, 4, 2, np.inf), "view 'body', row 4.* not finite"),

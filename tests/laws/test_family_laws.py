@@ -651,10 +651,10 @@ def test_words_that_were_never_seen_are_finite_without_a_prior(kind: Any, dtype:
     row[0, 2] = 3.0  # nobody used it
     log_prob = family.log_prob(family.encode(row), theta)
     assert np.isfinite(log_prob).all()
-    assert (log_prob < -500).all(), "all but impossible"
+    assert (log_prob < -30).all(), "all but impossible"
     probs = family.feature_probs(theta)
     assert np.isfinite(probs).all()
-    assert (probs[:, 2] < 1e-300).all()
+    assert (probs[:, 2] < 1e-15).all()
     assert family.log_prior(theta) == 0.0
 
 
@@ -665,8 +665,8 @@ def test_a_word_that_every_row_has_is_certain_without_a_prior() -> None:
     family = Bernoulli(0.0).bind(X, np.float64)
     theta = family.estimate(family.stats(family.encode(X), resp))
     assert (X[:, 5] == 1).all()
-    assert (theta.log_odds[:, 5] > 700).all()
-    np.testing.assert_array_equal(family.feature_probs(theta)[:, 5], np.ones(3))
+    np.testing.assert_array_equal(theta.log_odds[:, 5], 35.0)  # as certain as odds can be
+    np.testing.assert_allclose(family.feature_probs(theta)[:, 5], 1.0, atol=1e-15)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, None])
@@ -687,7 +687,7 @@ def test_a_level_that_no_component_has_is_finite_without_a_prior() -> None:
 
 def test_levels_of_another_number_of_columns() -> None:
     with pytest.raises(ValueError, match="2 levels given for 3 columns"):
-        Categorical(levels=(2, 3)).bind(some_codes(), None)
+        Categorical(levels=(2, 3)).check(some_codes(), "codes")
     with pytest.raises(ValueError, match="bind it to data first"):
         Categorical().encode(some_codes())
 

@@ -270,7 +270,7 @@ class BaseMixture(BaseEstimator):
                 f"no convergence after {self.n_iter_} rounds; raise max_iter or tol, or pass "
                 "tol=0 to run a fixed number of rounds",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         if result.fell > (1e-5 if model.dtype == np.float32 else 1e-9):
             warnings.warn(
@@ -278,7 +278,7 @@ class BaseMixture(BaseEstimator):
                 "M step or log_prior is wrong (run coem.families.check_family on it), or a "
                 "variance has collapsed (raise reg)",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         theta, soft = self._theta(), self._model(rule="soft")
 
@@ -295,7 +295,7 @@ class BaseMixture(BaseEstimator):
                 f"components {dead.tolist()} of {len(mass)} died: no row belongs to them; use "
                 "fewer components or more restarts (n_init)",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     # -- predict -----------------------------------------------------------------------------
