@@ -42,6 +42,7 @@ format: setup
 
 bench: setup
 	$(BIN)/python benchmarks/bench_em.py
+	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/citations.py
 
 experiments: setup
 	$(BIN)/python benchmarks/citations.py

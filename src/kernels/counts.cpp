@@ -353,19 +353,17 @@ void each_active(const T* resp, int64_t n, int64_t k, const Visit& visit) {
 }
 
 template <class T>
-bool list_active(const T* resp, int64_t n, int64_t k, const Lists<T>& lists) {
-    int64_t* offsets = lists.offsets;
-    for (int64_t j = 0; j <= k; ++j) offsets[j] = 0;
-    each_active(resp, n, k, [&](int64_t, int64_t j, T) { ++offsets[j + 1]; });
-    for (int64_t j = 0; j < k; ++j) offsets[j + 1] += offsets[j];
-    if (offsets[k] > lists.capacity) return false;
+void count_active(const T* resp, int64_t n, int64_t k, int64_t* counts) {
+    each_active(resp, n, k, [&](int64_t, int64_t j, T) { ++counts[j]; });
+}
+
+template <class T>
+void list_active(const T* resp, int64_t n, int64_t k, int64_t first, int64_t* places,
+                 const Lists<T>& lists) {
     each_active(resp, n, k, [&](int64_t i, int64_t j, T r) {
-        lists.rows[offsets[j]] = static_cast<int32_t>(i);
-        lists.weights[offsets[j]++] = r;
+        lists.rows[places[j]] = static_cast<int32_t>(first + i);
+        lists.weights[places[j]++] = r;
     });
-    for (int64_t j = k; j > 0; --j) offsets[j] = offsets[j - 1];  // undo the moves of filling
-    offsets[0] = 0;
-    return true;
 }
 
 // One component: its sums stay in the cache while its rows go by.
@@ -469,7 +467,7 @@ template <class T> double table_sum(const T* table, int64_t lo, int64_t hi) {
 }  // namespace
 
 template <class T> const Kernels<T>& table() {
-    static const Kernels<T> all{scores<T>,           posterior<T>,       list_active<T>,
+    static const Kernels<T> all{scores<T>,          posterior<T>,        count_active<T>, list_active<T>,
                                 accumulate_list<T>,  accumulate_tile<T>, log_table<T>,
                                 table_sum<T>};
     return all;

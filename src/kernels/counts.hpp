@@ -32,13 +32,11 @@ struct PosteriorArgs {
     double* objective;             // OUT (n): what the rule maximises, tempered
 };
 
-// Which rows matter to which component: component j owns entries offsets[j] .. offsets[j + 1].
+// Rows that matter to components, and how much; every component owns a range of entries.
 template <class T>
 struct Lists {
-    std::int64_t* offsets;  // (k + 1)
-    std::int32_t* rows;     // (capacity)
-    T* weights;             // (capacity)
-    std::int64_t capacity;
+    std::int32_t* rows;
+    T* weights;
 };
 
 // Sums (m, V) of some components, in either order of memory.
@@ -61,8 +59,11 @@ struct Kernels {
     // eight spare cells at its end, for reading whole vectors.
     void (*scores)(const Csr&, const T* table, std::int64_t k, double* out);
     void (*posterior)(const PosteriorArgs&, T* resp);
-    // false if more entries matter than the lists can hold
-    bool (*list_active)(const T* resp, std::int64_t n, std::int64_t k, const Lists<T>&);
+    // counts (k) += how many of the rows matter to each component
+    void (*count_active)(const T* resp, std::int64_t n, std::int64_t k, std::int64_t* counts);
+    // list the rows, numbered from `first` on, from places (k) on, which move to the end
+    void (*list_active)(const T* resp, std::int64_t n, std::int64_t k, std::int64_t first,
+                        std::int64_t* places, const Lists<T>&);
     // sums (V) += X^T resp over the list entries lo <= e < hi of one component
     void (*accumulate_list)(const Csr&, const Lists<T>&, std::int64_t lo, std::int64_t hi,
                             double* sums);

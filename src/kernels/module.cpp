@@ -7,8 +7,10 @@
 #include <cstring>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
 #include "counts.hpp"
 
@@ -98,32 +100,35 @@ void scores(const Any1& indptr, const Any1& indices, const Any1& data, const In1
     kernels<T>().scores(X, table.data(), k, out.data());
 }
 
-template <class T>
-Lists<T> lists(const Out1<std::int64_t>& offsets, const Out1<std::int32_t>& rows,
-               const Out1<T>& weights) {
-    require(offsets.shape(0) >= 1 && rows.shape(0) == weights.shape(0), "lists: wrong lengths");
-    return {offsets.data(), rows.data(), weights.data(), extent(rows.shape(0))};
+template <class T> std::vector<std::int64_t> count_active(const In2<T>& resp) {
+    std::vector<std::int64_t> counts(resp.shape(1), 0);
+    const nb::gil_scoped_release free;
+    kernels<T>().count_active(resp.data(), extent(resp.shape(0)), extent(resp.shape(1)),
+                              counts.data());
+    return counts;
 }
 
+// `places` must come from counts of the same responsibilities: the lists hold what they announce.
 template <class T>
-bool list_active(const In2<T>& resp, const Out1<std::int64_t>& offsets,
+void list_active(const In2<T>& resp, std::int64_t first, const Out1<std::int64_t>& places,
                  const Out1<std::int32_t>& rows, const Out1<T>& weights) {
-    const Lists<T> all = lists<T>(offsets, rows, weights);
-    require(offsets.shape(0) == resp.shape(1) + 1, "offsets must have k + 1 entries");
+    require(places.shape(0) == resp.shape(1), "places must have one entry a component");
+    require(rows.shape(0) == weights.shape(0), "rows and weights must have the same length");
     const nb::gil_scoped_release free;
-    return kernels<T>().list_active(resp.data(), extent(resp.shape(0)), extent(resp.shape(1)), all);
+    kernels<T>().list_active(resp.data(), extent(resp.shape(0)), extent(resp.shape(1)), first,
+                             places.data(), {rows.data(), weights.data()});
 }
 
 template <class T>
 void accumulate_list(const Any1& indptr, const Any1& indices, const Any1& data,
-                     const Out1<std::int64_t>& offsets, const Out1<std::int32_t>& rows,
-                     const Out1<T>& weights, std::int64_t lo, std::int64_t hi,
-                     const Out1<double>& sums) {
+                     const Out1<std::int32_t>& rows, const Out1<T>& weights, std::int64_t lo,
+                     std::int64_t hi, const Out1<double>& sums) {
     const Csr X = csr(indptr, indices, data);
-    const Lists<T> all = lists<T>(offsets, rows, weights);
-    require(0 <= lo && lo <= hi && hi <= all.capacity, "list entries out of range");
+    require(0 <= lo && lo <= hi && hi <= extent(rows.shape(0)) &&
+                rows.shape(0) == weights.shape(0),
+            "list entries out of range");
     const nb::gil_scoped_release free;
-    kernels<T>().accumulate_list(X, all, lo, hi, sums.data());
+    kernels<T>().accumulate_list(X, {rows.data(), weights.data()}, lo, hi, sums.data());
 }
 
 template <class T>
@@ -191,10 +196,11 @@ template <class T> void bind(nb::module_& m) {
     const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("scores", scores<T>, exact("indptr"), exact("indices"), exact("data"), exact("table"),
           exact("out"));
-    m.def("list_active", list_active<T>, exact("resp"), exact("offsets"), exact("rows"),
-          exact("weights"));
+    m.def("count_active", count_active<T>, exact("resp"));
+    m.def("list_active", list_active<T>, exact("resp"), nb::arg("first"), exact("places"),
+          exact("rows"), exact("weights"));
     m.def("accumulate_list", accumulate_list<T>, exact("indptr"), exact("indices"),
-          exact("data"), exact("offsets"), exact("rows"), exact("weights"), nb::arg("lo"),
+          exact("data"), exact("rows"), exact("weights"), nb::arg("lo"),
           nb::arg("hi"), exact("sums"));
     m.def("accumulate_tile", accumulate_tile<T>, exact("indptr"), exact("indices"), exact("data"),
           exact("resp"), nb::arg("lo"), nb::arg("hi"), nb::arg("first"), nb::arg("last"),

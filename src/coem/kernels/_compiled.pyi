@@ -12,12 +12,12 @@ def posterior(
     objective: Array,
     resp: Array,
 ) -> None: ...
-def list_active(resp: Array, offsets: Array, rows: Array, weights: Array) -> bool: ...
+def count_active(resp: Array) -> list[int]: ...
+def list_active(resp: Array, first: int, places: Array, rows: Array, weights: Array) -> None: ...
 def accumulate_list(
     indptr: Array,
     indices: Array,
     data: Array,
-    offsets: Array,
     rows: Array,
     weights: Array,
     lo: int,

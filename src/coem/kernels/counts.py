@@ -17,7 +17,8 @@ from coem.typing import Array, Matrix
 LANES = 8
 ENTRIES = 4096  # fewest rows of a component that are worth sums of their own
 PIECES = 10  # most such sums, besides one for each component: each is as wide as a row
-WORDS = 8192  # features that one task of a table-wide job takes
+CUTS = 8  # parts of the rows that are listed one by one
+WORDS = 16384  # features that one task of a table-wide job takes
 LOG_ZERO = float(np.log(np.finfo(np.float64).tiny))  # what log(0) is taken to be, about -708
 
 _NATIVE = (np.float32, np.float64, np.int32, np.int64)
@@ -27,8 +28,9 @@ Triple = tuple[Array, Array, Array]
 
 
 def new_table(n_components: int, n_features: int, dtype: Any) -> Array:
-    """Return a table of zeros to be filled."""
-    memory = np.zeros(n_components * n_features + LANES, dtype=dtype)
+    """Return a table to be filled."""
+    memory = np.empty(n_components * n_features + LANES, dtype=dtype)
+    memory[-LANES:] = 0
     return memory[:-LANES].reshape(n_features, n_components).T
 
 
@@ -90,10 +92,31 @@ class _Rows:
         capacity = n * min(k, 5 * -(-k // LANES) // 2)
         offsets, rows = np.empty(k + 1, np.int64), np.empty(capacity, np.int32)
         self.lists = offsets, rows, np.empty(capacity, resp.dtype)
-        self.sparse = _compiled.list_active(self.resp, *self.lists)
+        self.sparse = self._list_active()
         # A tile is eight wide. Lists can be any number; a quarter keeps the scratch memory small.
         self.width = LANES * max(1, k // (4 * LANES)) if self.sparse else LANES
         self.memory = threads.scratch("sums", (X.shape[1] * self.width,))
+
+    def _list_active(self) -> bool:
+        """List the rows of every component, in their order; False if there are too many."""
+        offsets, rows, weights = self.lists
+        n, k = self.resp.shape
+        cuts = list(pairwise(np.linspace(0, n, min(n, CUTS) + 1).astype(int).tolist()))
+        counts = np.array(
+            threads.spread(lambda cut: _compiled.count_active(self.resp[slice(*cut)]), cuts)
+        ).reshape(-1, k)
+        offsets[0] = 0
+        np.cumsum(counts.sum(axis=0), out=offsets[1:])
+        if offsets[-1] > len(rows):
+            return False
+        places = offsets[:-1] + np.cumsum(counts, axis=0) - counts  # (n_cuts, k)
+
+        def work(part: int) -> None:
+            first, last = cuts[part]
+            _compiled.list_active(self.resp[first:last], first, places[part], rows, weights)
+
+        threads.spread(work, range(len(cuts)))
+        return True
 
     def sums(self, first: int) -> Array:
         """Return the sums (m, n_features) of the components from `first` on, until next asked."""
@@ -133,7 +156,7 @@ class _Rows:
             extra = None if lo == spans[j][0] else np.empty(sums.shape[1])
             target = sums[j] if extra is None else extra
             target[...] = 0.0
-            _compiled.accumulate_list(*self.csr, *self.lists, lo, hi, target)
+            _compiled.accumulate_list(*self.csr, *self.lists[1:], lo, hi, target)
             return extra
 
         for (j, _, _), extra in zip(pieces, threads.spread(work, pieces), strict=True):

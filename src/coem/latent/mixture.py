@@ -56,6 +56,7 @@ class Summary(Stats):
     dissent: float
     agreeing: float
     comparable: float  # weight of the rows in which two views or more can agree
+    mass: Array | None = None  # (n_components,), where there is one posterior for all views
 
     @property
     def agreement_rate(self) -> float:
@@ -79,6 +80,7 @@ class Cache:
     log_posterior: Array | None  # the same shape; only where views are compared
     evidence: Array  # (n_slots, n)
     version: list[int]
+    mass: Array | None = None  # of the components, if the E step has added it up
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,7 @@ class Mixture:
 
         summary: Summary | None = engine.reduce(work, data.blocks)
         cache.version = list(versions)
+        cache.mass = None if summary is None else summary.mass
         return summary
 
     def refresh(
@@ -176,7 +179,8 @@ class Mixture:
             cache.log_posterior[v, block.rows] = result.log_posterior
         weight = block.row_weight()
         value, evidence = float(weight @ result.objective), float(weight @ result.evidence)
-        return Summary(value, np.array([evidence]), 0.0, 0.0, 0.0)
+        mass = None if self.separate else _mass(weight, out)
+        return Summary(value, np.array([evidence]), 0.0, 0.0, 0.0, mass)
 
     def posterior(
         self, block: Block, theta: MixtureTheta, v: int | None, beta: float, out: Array
@@ -266,6 +270,8 @@ class Mixture:
     ) -> tuple[Array, Array]:
         """Return the responsibilities that a turn learns from, and the mass of the components."""
         cache: Cache = data.cache
+        if cache.mass is not None:
+            return cache.resp[0], cache.mass
         mixed = np.empty(cache.resp.shape[1:], self.dtype) if self.separate else cache.resp[0]
 
         def work(block: Block) -> Array:
@@ -274,7 +280,7 @@ class Mixture:
                 mixed[block.rows] = blend(resp, turn, eta, block.empty)
             own = not self.separate or self.weights == "per_view"
             mine = mixed[block.rows] if own else average(resp, block.empty)
-            return np.asarray(block.row_weight() @ mine.astype(np.float64, copy=False))
+            return _mass(block.row_weight(), mine)
 
         return mixed, engine.reduce(work, data.blocks)
 
@@ -319,6 +325,11 @@ class Mixture:
         if self.weights == "uniform" or not mass.sum() > 0:
             return np.full(k, -np.log(k))
         return safe_log(mass / mass.sum())
+
+
+def _mass(weight: Array, resp: Array) -> Array:
+    """Return the weighted sum of responsibilities over the rows, in double."""
+    return np.asarray(weight @ resp.astype(np.float64, copy=False))
 
 
 def safe_log(weights: Array) -> Array:
