@@ -246,13 +246,18 @@ def test_missing_file_is_named_alone(place, monkeypatch):
     ("name", "data", "message"),
     [
         ("cora.content", b"other", "does not hold the original cora.content"),
-        ("cora.content.gz", gzip.compress(b"other"), "does not hold the original cora.content"),
+        (
+            "cora.content.gz",
+            gzip.compress(b"other", mtime=0),
+            "does not hold the original cora.content",
+        ),
         ("cora.content.xz", lzma.compress(CONTENT)[:-9], "cannot be unpacked"),
         ("cora.content.xz", b"no xz file", "cannot be unpacked"),
-        ("cora.content.gz", gzip.compress(CONTENT)[:-9], "cannot be unpacked"),
+        ("cora.content.gz", gzip.compress(CONTENT, mtime=0)[:-9], "cannot be unpacked"),
         ("cora.content.gz", b"no gz file", "cannot be unpacked"),
         ("cora.zip", b"no zip file", "cannot be unpacked"),
     ],
+    ids=["other", "other gz", "short xz", "no xz", "short gz", "no gz", "no zip"],
 )
 @pytest.mark.parametrize("where", ["own", "cache"])
 def test_broken_file_is_named_with_the_fix(place, where, name, data, message):
