@@ -179,7 +179,7 @@ class Mixture:
             cache.log_posterior[v, block.rows] = result.log_posterior
         weight = block.row_weight()
         value, evidence = float(weight @ result.objective), float(weight @ result.evidence)
-        mass = None if self.separate else _mass(weight, out)
+        mass = None if self.separate else _mass(block, out)
         return Summary(value, np.array([evidence]), 0.0, 0.0, 0.0, mass)
 
     def posterior(
@@ -280,7 +280,7 @@ class Mixture:
                 mixed[block.rows] = blend(resp, turn, eta, block.empty)
             own = not self.separate or self.weights == "per_view"
             mine = mixed[block.rows] if own else average(resp, block.empty)
-            return _mass(block.row_weight(), mine)
+            return _mass(block, mine)
 
         return mixed, engine.reduce(work, data.blocks)
 
@@ -327,9 +327,11 @@ class Mixture:
         return safe_log(mass / mass.sum())
 
 
-def _mass(weight: Array, resp: Array) -> Array:
-    """Return the weighted sum of responsibilities over the rows, in double."""
-    return np.asarray(weight @ resp.astype(np.float64, copy=False))
+def _mass(block: Block, resp: Array) -> Array:
+    """Return the weighted sum of responsibilities over the rows of a block, in double."""
+    if block.weight is None and block.empty is None:
+        return np.asarray(resp.sum(axis=0, dtype=np.float64))
+    return np.asarray(block.row_weight() @ resp.astype(np.float64, copy=False))
 
 
 def safe_log(weights: Array) -> Array:
