@@ -45,14 +45,18 @@ class Stopping:
     def reached(self, record: Round) -> bool:
         """Take note of a round, and tell if it was the last one."""
         last, self._last = self._last, record
-        self._since = 0 if self._new_maximum(record) else self._since + 1
-        if record.round <= self.settled:
+        if not self.counts(record):
             return False
+        self._since = 0 if self._new_maximum(record) else self._since + 1
         if self.patience is not None:
             return self._since >= self.patience
-        if last is None:
+        if last is None or self.tol == 0:
             return False
-        return abs(record.objective - last.objective) < self.tol * abs(record.objective)
+        return abs(record.objective - last.objective) <= self.tol * abs(record.objective)
+
+    def counts(self, record: Round) -> bool:
+        """Tell if the schedules had settled: earlier rounds have another objective."""
+        return record.round > self.settled
 
     def _new_maximum(self, record: Round) -> bool:
         better = False
@@ -110,7 +114,8 @@ def em(
             fell = max(fell, _fall(model, history, record))
             history.append(record)
             monitor(record)
-            if patience is not None and (best is None or _total(record) > best[0]):
+            better = best is None or _total(record) > best[0]
+            if patience is not None and stopping.counts(record) and better:
                 best = _total(record), theta, record
             converged = stopping.reached(record)
         if converged or t == max_iter:

@@ -4,6 +4,7 @@ from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.preprocessing import normalize
 
 from coem.latent.block import Partition
 from coem.latent.mixture import Mixture, MixtureTheta, pooled
@@ -23,8 +24,12 @@ def start(
         draws = zip(model.families, pools, strict=True)
         params = tuple(family.start(pool, model.n_components, rng) for family, pool in draws)
         return model.from_params(params)
-    seeds = _choose(data, model.n_components, rng, spread_out=init == "k-means++")
-    return model.from_resp(data, _nearest(data, seeds))
+    distances = _Distances(data)
+    spread_out = init == "k-means++"
+    seeds = _choose(data, distances, model.n_components, rng, spread_out=spread_out)
+    resp = np.eye(len(seeds))[distances.to(seeds).argmin(axis=1)]
+    resp[seeds] = np.eye(len(seeds))  # equal rows must not leave a component without any
+    return model.from_resp(data, resp)
 
 
 def pool_views(model: Mixture, data: Partition) -> list[Stats]:
@@ -49,7 +54,45 @@ def prime(model: Mixture, data: Partition, resp: Array) -> MixtureTheta:
     return model.from_params(tuple(params), None if uniform else mass / mass.sum())
 
 
-def _choose(data: Partition, k: int, rng: Rng, *, spread_out: bool) -> Array:
+class _Distances:
+    """Squared distances between rows, averaged over the views that both have."""
+
+    def __init__(self, data: Partition) -> None:
+        self.views = [_scaled(X) for X in data.views]
+        self.there = np.ones((data.n_rows, len(data.views)), dtype=bool)
+        if data.empty is not None:
+            self.there = ~data.empty
+
+    def to(self, seeds: Array) -> Array:
+        """Return the distances of all rows to some of them, of shape (n_rows, n_seeds)."""
+        total = np.zeros((len(self.there), len(seeds)))
+        shared = np.zeros(total.shape)
+        for v, (X, squares) in enumerate(self.views):
+            both = self.there[:, v, np.newaxis] & self.there[seeds, v]
+            product = X @ X[seeds].T
+            product = product.toarray() if sp.issparse(product) else product
+            apart = squares[:, np.newaxis] + squares[seeds] - 2.0 * product
+            total += np.where(both, np.maximum(apart, 0.0), 0.0)
+            shared += both
+        # Rows that share no view with a seed are as far from it as unit rows can be.
+        return np.asarray(np.where(shared > 0, total / np.maximum(shared, 1), 2.0))
+
+
+def _scaled(X: Matrix) -> tuple[Matrix, Array]:
+    """Return unit rows if sparse, else centred ones of unit mean square, and their squares."""
+    if sp.issparse(X):
+        X = X.astype(np.float64, copy=True)  # in double: small integers do not hold products
+        X.sum_duplicates()
+        X = normalize(X, copy=False)
+        return X, np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    X = np.asarray(X, dtype=np.float64)
+    X = X - X.mean(axis=0)
+    squares = np.einsum("id,id->i", X, X)
+    scale = max(float(squares.mean()), float(np.finfo(np.float64).tiny))
+    return X / np.sqrt(scale), squares / scale
+
+
+def _choose(data: Partition, distances: _Distances, k: int, rng: Rng, *, spread_out: bool) -> Array:
     """Return `k` different rows, at random by weight, or far apart (k-means++)."""
     weight = np.concatenate([block.row_weight() for block in data.blocks]).astype(np.float64)
     chosen: list[int] = []
@@ -63,43 +106,6 @@ def _choose(data: Partition, k: int, rng: Rng, *, spread_out: bool) -> Array:
         edges = np.cumsum(chance)
         chosen.append(int(np.searchsorted(edges, rng.random() * edges[-1], side="right")))
         if spread_out:
-            new = _distances(data, np.array(chosen[-1:]))[:, 0]
+            new = distances.to(np.array(chosen[-1:]))[:, 0]
             distance = new if len(chosen) == 1 else np.minimum(distance, new)
     return np.array(chosen)
-
-
-def _nearest(data: Partition, seeds: Array) -> Array:
-    """Return responsibilities that give every row to the nearest seed."""
-    resp = np.zeros((data.n_rows, len(seeds)))
-    resp[np.arange(data.n_rows), _distances(data, seeds).argmin(axis=1)] = 1.0
-    resp[seeds] = np.eye(len(seeds))  # equal rows must not leave a component without any
-    return resp
-
-
-def _distances(data: Partition, seeds: Array) -> Array:
-    """Return squared distances to the seeds, averaged over the views that both have."""
-    total = np.zeros((data.n_rows, len(seeds)))
-    shared = np.zeros((data.n_rows, len(seeds)))
-    for v, X in enumerate(data.views):
-        there = np.ones(data.n_rows, dtype=bool) if data.empty is None else ~data.empty[:, v]
-        both = there[:, np.newaxis] & there[seeds]
-        total += np.where(both, _squared(X, seeds), 0.0)
-        shared += both
-    # Rows that share no view with a seed are as far from it as unit rows can be.
-    return np.where(shared > 0, total / np.maximum(shared, 1), 2.0)
-
-
-def _squared(X: Matrix, seeds: Array) -> Array:
-    """Return squared distances: between unit rows if sparse, else in units of the variance."""
-    if sp.issparse(X):
-        X = X.astype(np.float64)  # products of small integers or bools would not fit their type
-        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1))).ravel()
-        cosine = np.asarray((X @ X[seeds].T).todense())
-        cosine /= np.maximum(norms[:, np.newaxis] * norms[seeds], np.finfo(np.float64).tiny)
-        return np.clip(2.0 - 2.0 * cosine, 0.0, None)
-    X = np.asarray(X, dtype=np.float64)
-    centred = X - X.mean(axis=0)
-    squares = np.einsum("nd,nd->n", centred, centred)
-    apart = squares[:, np.newaxis] + squares[seeds] - 2.0 * centred @ centred[seeds].T
-    scale = max(float(squares.mean()), float(np.finfo(np.float64).tiny))
-    return np.asarray(np.clip(apart, 0.0, None) / scale)

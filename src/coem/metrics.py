@@ -35,7 +35,7 @@ def cluster_entropy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
     References
     ----------
-    .. [1] S. Bickel, T. Scheffer (2005), Estimation of mixture models using Co-EM, ICML.
+    .. [1] S. Bickel, T. Scheffer (2005), Estimation of mixture models using Co-EM, ECML.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def dissent(posteriors: ArrayLike, empty: ArrayLike | None = None) -> float:
 
     References
     ----------
-    .. [1] S. Bickel, T. Scheffer (2005), Estimation of mixture models using Co-EM, ICML.
+    .. [1] S. Bickel, T. Scheffer (2005), Estimation of mixture models using Co-EM, ECML.
 
     Examples
     --------

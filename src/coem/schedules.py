@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 
 
 class Schedule(ABC):
@@ -17,6 +17,11 @@ class Schedule(ABC):
     @abstractmethod
     def __len__(self) -> int:
         """Return the round from which the value no longer changes."""
+
+    def extremes(self) -> tuple[float, float]:
+        """Return the least and the largest value; they are the ends unless a schedule turns."""
+        ends = self(0), self(len(self))
+        return min(ends), max(ends)
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,8 @@ class Linear(Schedule):
 
     def __post_init__(self) -> None:
         """Refuse a schedule without rounds."""
-        if self.rounds < 1:
-            raise ValueError(f"rounds must be 1 or more, got {self.rounds!r}")
+        _check_numbers("Linear", self.start, self.stop)
+        _check_rounds(self.rounds)
 
     def __call__(self, t: int) -> float:
         """Return the value in round `t`."""
@@ -98,6 +103,7 @@ class Geometric(Schedule):
 
     def __post_init__(self) -> None:
         """Refuse a schedule that never reaches its end."""
+        _check_numbers("Geometric", self.start, self.factor, self.stop)
         if not self.start > 0 or not self.factor > 0 or not 0 <= self.stop < float("inf"):
             raise ValueError("Geometric needs a start and a factor above 0, and a finite stop")
         stuck = self.factor == 1 or (self.stop > self.start) != (self.factor > 1)
@@ -142,8 +148,14 @@ class Steps(Schedule):
 
     def __post_init__(self) -> None:
         """Refuse an empty schedule."""
-        if len(self.values) == 0 or self.rounds < 1:
-            raise ValueError("Steps needs at least one value, held for at least one round")
+        if len(self.values) == 0:
+            raise ValueError("Steps needs at least one value")
+        _check_numbers("Steps", *self.values)
+        _check_rounds(self.rounds)
+
+    def extremes(self) -> tuple[float, float]:
+        """Return the least and the largest value."""
+        return float(min(self.values)), float(max(self.values))
 
     def __call__(self, t: int) -> float:
         """Return the value in round `t`."""
@@ -157,10 +169,21 @@ class Steps(Schedule):
 def as_schedule(value: float | Schedule, name: str) -> Schedule:
     """Return a schedule for a number or a schedule, all of whose values lie in [0, 1]."""
     schedule = value if isinstance(value, Schedule) else _constant(value, name)
-    outside = [v for v in map(schedule, range(len(schedule) + 1)) if not 0 <= v <= 1]
-    if outside:
-        raise ValueError(f"{name} must lie between 0 and 1, got {outside[0]}")
+    least, largest = schedule.extremes()
+    if not (least >= 0 and largest <= 1):
+        outside = least if not least >= 0 else largest
+        raise ValueError(f"{name} must lie between 0 and 1, got {outside}")
     return schedule
+
+
+def _check_numbers(kind: str, *values: float) -> None:
+    if not all(isinstance(v, Real) and not isinstance(v, bool) for v in values):
+        raise TypeError(f"{kind} takes numbers, got {', '.join(map(repr, values))}")
+
+
+def _check_rounds(rounds: int) -> None:
+    if not isinstance(rounds, Integral) or isinstance(rounds, bool) or rounds < 1:
+        raise ValueError(f"rounds must be an integer of 1 or more, got {rounds!r}")
 
 
 def _constant(value: float, name: str) -> Constant:

@@ -19,7 +19,9 @@ using std::int64_t;
 constexpr int AHEAD = 20;         // non-zeros between a prefetch and its use
 constexpr int RUN = 8;            // products summed in T before they join a double
 constexpr int MAX_UNITS = 8;      // vectors of LANES sums that stay in registers
-constexpr double FORBIDDEN = -1e30;
+constexpr double FORBIDDEN = -1e30;   // log posterior of a component that is not allowed
+constexpr double HOPELESS = -1e300;  // the least log joint of one that is: overflow ends here
+constexpr double NEVER = -std::numeric_limits<double>::infinity();
 
 // Below this share of its row a responsibility is nothing in single precision.
 template <class T> constexpr double NEGLIGIBLE = std::is_same_v<T, float> ? 1e-9 : 0.0;
@@ -218,10 +220,11 @@ class Joint {
 
     void set(const double* log_prob, const std::uint8_t* allowed) {
         for (int64_t j = 0; j < k_; ++j) joint_[j] = log_prob[j];
-        for (int64_t j = k_; j < units_ * LANES; ++j) joint_[j] = FORBIDDEN;
+        for (int64_t j = k_; j < units_ * LANES; ++j) joint_[j] = NEVER;
         each([&](int64_t j) { store(joint_ + j, load(joint_ + j) + load(weights_ + j)); });
+        for (int64_t j = 0; j < k_; ++j) joint_[j] = joint_[j] > HOPELESS ? joint_[j] : HOPELESS;
         if (allowed) {
-            for (int64_t j = 0; j < k_; ++j) joint_[j] = allowed[j] ? joint_[j] : FORBIDDEN;
+            for (int64_t j = 0; j < k_; ++j) joint_[j] = allowed[j] ? joint_[j] : NEVER;
         }
         // By halves: compilers compare eight doubles one by one.
         auto left = load_half<double>(joint_);
@@ -257,11 +260,11 @@ class Joint {
         int64_t open = 0;
         double total = 0.0;
         for (int64_t j = 0; j < k_; ++j) {
-            open += joint_[j] > FORBIDDEN;
-            total += joint_[j] > FORBIDDEN ? joint_[j] : 0.0;
+            open += joint_[j] > NEVER;
+            total += joint_[j] > NEVER ? joint_[j] : 0.0;
         }
         const T share = static_cast<T>(1.0 / static_cast<double>(open));
-        for (int64_t j = 0; j < k_; ++j) resp[j] = joint_[j] > FORBIDDEN ? share : T{0};
+        for (int64_t j = 0; j < k_; ++j) resp[j] = joint_[j] > NEVER ? share : T{0};
         return total / static_cast<double>(open);
     }
 
@@ -280,7 +283,7 @@ class Joint {
 
     void write_log_posterior(double evidence, double* out) const {
         for (int64_t j = 0; j < k_; ++j) {
-            out[j] = joint_[j] > FORBIDDEN ? joint_[j] - evidence : FORBIDDEN;
+            out[j] = joint_[j] > NEVER ? joint_[j] - evidence : FORBIDDEN;
         }
     }
 

@@ -298,9 +298,9 @@ BAD_SCHEDULES = {
     "a number as a word": ("0.5", TypeError, "{} must be a number or a schedule"),
     "a list": ([0.5, 1.0], TypeError, "{} must be a number or a schedule"),
     "a function": (lambda t: 0.5, TypeError, "{} must be a number or a schedule"),
-    "ends above": (Linear(0, 2), ValueError, "{} must lie between 0 and 1, got 1.1"),
+    "ends above": (Linear(0, 2), ValueError, "{} must lie between 0 and 1, got 2.0"),
     "starts below": (Linear(-1, 1), ValueError, "{} must lie between 0 and 1, got -1.0"),
-    "rises above": (Geometric(0.5, 2.0, 4.0), ValueError, "{} must lie between 0 and 1, got 2.0"),
+    "rises above": (Geometric(0.5, 2.0, 4.0), ValueError, "{} must lie between 0 and 1, got 4.0"),
     "leaves in a late step": (
         Steps([0.5, 1.0, 1.5], 30),
         ValueError,
@@ -432,7 +432,7 @@ def test_unlabeled_weight(weight, words):
 
 
 def test_labelled_rows_need_weight():
-    words = "sample_weight is 0 for every labelled row"
+    words = "has no labelled row: sample_weight is 0 for all of them"
     check_fit_refuses(MixtureClassifier(), X, words, y=Y, sample_weight=(Y == "").astype(float))
 
 

@@ -192,10 +192,22 @@ def em(
         shared = posterior(log_joint, beta(t), hard)
         # What the rule maximises: the free energy, or the best log joint.
         worth = log_joint.max(axis=1) if hard else log_sum_exp(beta(t) * log_joint) / beta(t)
-        measures = row_weight @ worth, [row_weight @ log_sum_exp(log_joint)], 0.0, 1.0
+        own = [log_weights + log_probs(X, table) for X, table in zip(views, theta, strict=True)]
+        apart, agreeing = _apart(own, views, row_weight)
+        measures = row_weight @ worth, [row_weight @ log_sum_exp(log_joint)], apart, agreeing
         view_weights = np.tile(np.exp(log_weights), (len(views), 1))
         states.append(_state(theta, view_weights, alpha, measures, beta(t)))
     return states
+
+
+def _apart(log_joints, views, row_weight):
+    """Return dissent and agreement of views that share a posterior, from what each alone says."""
+    there = np.array([X.any(axis=1) for X in views]).T
+    logs = [own - log_sum_exp(own)[:, None] for own in log_joints]
+    share = agreement(logs, there)
+    known = ~np.isnan(share) & (row_weight > 0)
+    rate = np.average(share[known], weights=row_weight[known]) if known.any() else 1.0
+    return row_weight @ dissent(logs, there), rate
 
 
 def _state(theta, view_weights, alpha, measures, beta):

@@ -123,10 +123,10 @@ class BaseMixture(BaseEstimator):
         """Return encoded matrices and which of their rows are empty."""
         families = self._family_of(views.names) if reset else self.families_
         checked = {name: families[name].check(views[name], name) for name in views.names}
-        empty = any_empty([families[name].empty(X) for name, X in checked.items()])
         if reset:
             families = {n: families[n].bind(X, self.dtype) for n, X in checked.items()}
             self.families_ = families
+        empty = any_empty([families[name].empty(X) for name, X in checked.items()])
         return tuple(families[name].encode(X) for name, X in checked.items()), empty
 
     def _model(self, *, rule=None):
@@ -188,7 +188,7 @@ class BaseMixture(BaseEstimator):
                 results = [run(index, engine) for index in range(len(seeds))]
             self._keep(model, results, seeds)
             data = Partition(matrices, empty, weight)
-            self._warn(results[self.best_run_], model, data, engine)
+            self._finish(results[self.best_run_], model, data, engine)
         return self
 
     def _given_start(self, model, n_rows):
@@ -203,17 +203,24 @@ class BaseMixture(BaseEstimator):
         try:
             resp = np.asarray(self.init, dtype=np.float64)
         except (TypeError, ValueError):
+            resp = np.empty(())
+        if resp.ndim == 0:
             raise ValueError(
                 f"init must be one of {', '.join(map(repr, INITS))}, an array of responsibilities "
-                f"or a fitted mixture, got {self.init!r}"
-            ) from None
+                f"(rows by components) or a fitted mixture, got {self.init!r}"
+            )
         if resp.shape != (n_rows, model.n_components):
             raise ValueError(
                 f"init must have shape ({n_rows}, {model.n_components}), rows by components, "
                 f"got {resp.shape}"
             )
-        if not np.isfinite(resp).all() or resp.min() < 0 or not resp.any():
-            raise ValueError("init must hold responsibilities, finite and 0 or more, not all 0")
+        if not np.isfinite(resp).all() or resp.min() < 0:
+            raise ValueError("init must hold responsibilities, finite and 0 or more")
+        sums = resp.sum(axis=1, keepdims=True)
+        if not sums.all():
+            raise ValueError(f"init: row {int(sums.argmin())} has no responsibility above 0")
+        if np.abs(sums - 1).max() > 1e-6:
+            resp = resp / sums
         return lambda model, data: model.from_resp(data, resp)
 
     def _warm(self, other):
@@ -223,8 +230,9 @@ class BaseMixture(BaseEstimator):
                 "init: the fitted model has other views, features or components "
                 f"({list(other.view_names_)}, {list(other.view_widths_)}, {len(other.weights_)})"
             )
-        kinds = [[type(f) for f in m.families_.values()] for m in (self, other)]
-        if kinds[0] != kinds[1]:
+        if [_kind(f) for f in self.families_.values()] != [
+            _kind(f) for f in other.families_.values()
+        ]:
             raise ValueError("init: the fitted model has other families than this one")
         return other._theta()
 
@@ -264,7 +272,8 @@ class BaseMixture(BaseEstimator):
             self.weights_ = theta.weights
             self.view_weights_ = np.tile(self.weights_, (len(self.view_names_), 1))
 
-    def _warn(self, result, model, data, engine):
+    def _finish(self, result, model, data, engine):
+        """Set the labels, and warn of what a user should know."""
         if self.tol > 0 and not result.converged:
             warnings.warn(
                 f"no convergence after {self.n_iter_} rounds; raise max_iter or tol, or pass "
@@ -372,6 +381,11 @@ def _with_field(family, path, value):
     if len(path) != 1 or whole is None or path[0] not in {f.name for f in fields(whole)}:
         raise ValueError(f"invalid parameter 'family__{'__'.join(path)}' for family {family!r}")
     return replace(whole, **{path[0]: value})
+
+
+def _kind(family):
+    """Return what decides the shape of a family's parameters."""
+    return type(family), getattr(family, "covariance", None), getattr(family, "levels", None)
 
 
 def _check_same_views(views, names, widths, who):

@@ -3,11 +3,13 @@
 from numbers import Integral
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from coem.coupling import dissent
 from coem.estimators._params import check_number
+from coem.posterior import posterior
 from coem.views import Views
 
 
@@ -34,14 +36,17 @@ class MixtureMethods:
         """Return how much the views of every row disagree, of shape (n_rows,).
 
         A row's share of the dissent of Bickel & Scheffer (2005), Eq. 10, in nats: the symmetric
-        Kullback-Leibler divergences between the posteriors of its non-empty views. 0 when they
-        agree, or when there is only one.
+        Kullback-Leibler divergences between the untempered posteriors of its non-empty views. 0
+        when they agree, or when there is only one.
         """
-        tiny = np.finfo(np.float64).tiny
 
         def work(block, theta, model):
-            logs = np.log(np.maximum(self._view_posteriors(block, theta, model), tiny))
-            return np.maximum(dissent(logs, block.empty), 0.0)
+            views = range(len(model.families))
+            logs = [
+                posterior(model.log_prob(block, theta, v), theta.log_weights[v]).log_posterior
+                for v in views
+            ]
+            return np.maximum(dissent(np.stack(logs), block.empty), 0.0)
 
         return self._map(X, work)
 
@@ -117,7 +122,8 @@ class MixtureMethods:
         -------
         features : list of list of (feature, value)
             For each component its best features, as column numbers, or as names if `X` was a
-            data frame with one view.
+            data frame; (column, level) for categorical columns. A single component has nothing to
+            be told from: it is ranked by probability.
         """
         check_is_fitted(self)
         view = self.view_names_[0] if view is None and len(self.view_names_) == 1 else view
@@ -132,21 +138,28 @@ class MixtureMethods:
             raise ValueError(
                 f"view {view!r}: the features of a {kind} have no probabilities to rank"
             )
-        value = prob if by == "prob" else _wllr(prob, self.weights_)
+        value = prob if by == "prob" or len(prob) == 1 else _wllr(prob, self.weights_)
         best = np.argsort(-value, axis=1, kind="stable")[:, :n]
+        pairs = zip(value, best, strict=True)
+        return [[(self._feature(view, f), float(row[f])) for f in top] for row, top in pairs]
+
+    def _feature(self, view, place):
+        """Return the name of a feature: its column, by name if there is one, and its level."""
+        column, *level = np.atleast_1d(self.families_[view].locate(int(place))).tolist()
         names = getattr(self, "feature_names_in_", None)
-        names = names if names is not None and len(names) == prob.shape[1] else range(prob.shape[1])
-        return [
-            [(names[f], float(row[f])) for f in top] for row, top in zip(value, best, strict=True)
-        ]
+        column = column if names is None or len(self.view_names_) > 1 else names[column]
+        return (column, *level) if level else column
 
     def explain(self, X):
-        """Say why every row is in its component and not in the next best one.
+        """Say what speaks for a row's component and against the next best one.
+
+        The components are those of the joint posterior of all views (2005, Eq. 19), untempered.
 
         Returns
         -------
         explanations : list of Bunch
-            For each row: `label` and `against` (the best and the second best component),
+            For each row: `label` and `against` (the best and the second best, as `predict` names
+            them),
             `log_odds` between the two, `prior` (the part of the mixture weights), and `views`: for
             each view that is not empty a Bunch of `features`, their `contributions`, and `rest`
             (what no single feature accounts for). `prior` and all contributions and rests add up
@@ -171,8 +184,8 @@ class MixtureMethods:
                 parts[name] = _contributions(model, one, theta, v, label, against)
         total = sum(float(np.sum(part.contributions)) + part.rest for part in parts.values())
         return Bunch(
-            label=int(label),
-            against=int(against),
+            label=self._name(label),
+            against=self._name(against),
             log_odds=prior + total,
             prior=prior,
             views=parts,
@@ -194,8 +207,11 @@ def _wllr(prob, weights):
 
 def _contributions(model, one, theta, v, label, against):
     """Return what the features of one row and view add to the log odds."""
-    family = model.families[v]
-    apart = family.terms(one.views[v], theta.params[v])
+    family, X = model.families[v], one.views[v]
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    apart = family.terms(X, theta.params[v])
     if apart is None:
         whole = model.log_prob(one, theta, v)[0]
         apart = np.empty(0, dtype=int), np.empty((0, len(whole))), whole

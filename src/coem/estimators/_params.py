@@ -35,7 +35,8 @@ def check_workers(n_jobs, engine, verbose):
     """Refuse what cannot run the blocks or tell of them."""
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or an integer but 0, got {n_jobs!r}")
-    if engine is not None and not (hasattr(engine, "map") and hasattr(engine, "reduce")):
+    needed = ("map", "reduce", "n_workers", "__enter__", "__exit__")
+    if engine is not None and not all(hasattr(engine, name) for name in needed):
         raise ValueError(f"engine must be None or an engine of coem.engine, got {engine!r}")
     if not isinstance(verbose, Integral | bool):
         raise ValueError(f"verbose must be an integer, got {verbose!r}")

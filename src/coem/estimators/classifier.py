@@ -126,9 +126,9 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
             raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
         self.classes_ = np.unique(labels[known])
         matrices, empty = self._encode(views, reset=True)
-        weight, allowed = self._knowledge(views, y, sample_weight)
-        if not (known if weight is None else weight[known]).any():
-            raise ValueError("sample_weight is 0 for every labelled row")
+        weight, allowed = self._know(labels, known, views, sample_weight)
+        if weight is not None:
+            _check_class_weights(labels[known], weight[known], self.classes_)
 
         def labelled_rows(model, data):
             mass = np.ones(len(known)) if weight is None else weight
@@ -183,12 +183,17 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
     def _weight_prior(self):
         return 1.0
 
+    def _name(self, component):
+        return self.classes_[component]
+
     def _labels(self, proba):
         return self.classes_[proba.argmax(axis=1)]
 
     def _knowledge(self, X, y, sample_weight):
         """Return the row weights, and which classes every row may have."""
-        labels, known = read_labels(y, len(X))
+        return self._know(*read_labels(y, len(X)), X, sample_weight)
+
+    def _know(self, labels, known, X, sample_weight):
         strange = ~np.isin(labels[known], self.classes_)
         if strange.any():
             label = labels[known][strange].tolist()[0]
@@ -215,10 +220,24 @@ def read_labels(y, n_rows):
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         raise ValueError("Input y contains infinity or a value too large for a label")
     known = ~np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
+    lost = {"nan", "None", "-1", "<NA>"}.intersection(labels[known].tolist())
+    if labels.dtype.kind == "U" and lost:
+        raise ValueError(
+            f"label {lost.pop()!r} looks like the mark of an unlabelled row that became text; use "
+            "'' instead, or np.array(y, dtype=object)"
+        )
     if known.any():
         labels = labels.copy() if labels.dtype != object else _narrowed(labels, known)
         check_classification_targets(labels[known])
     return labels, known
+
+
+def _check_class_weights(labels, weight, classes):
+    for label in classes:
+        if not weight[labels == label].any():
+            raise ValueError(
+                f"class {label!r} has no labelled row: sample_weight is 0 for all of them"
+            )
 
 
 def _as_array(y):
@@ -241,8 +260,11 @@ def _is_missing(label):
 
 
 def _narrowed(labels, known):
-    """Return labels of mixed types with the dtype of those that are there."""
-    there = np.asarray(labels[known].tolist())
+    """Return labels of one type with its dtype."""
+    there = labels[known].tolist()
+    if len({isinstance(label, str) for label in there}) > 1:
+        raise ValueError("y mixes text and numbers; make all labels the one or the other")
+    there = np.asarray(there)
     out = np.zeros(len(labels), dtype=there.dtype)
     out[known] = there
     return out

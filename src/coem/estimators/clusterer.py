@@ -42,8 +42,9 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
     init : {"random", "rows", "k-means++"}, array or fitted model, default="random"
         "random" draws parameters; "rows" gives rows to the nearest of `n_components` random rows;
         "k-means++" chooses those far apart. An array of shape (n_rows, n_components) holds
-        responsibilities that stand for every view's posterior until the view has parameters.
-        A fitted model goes on from where it is.
+        responsibilities that stand for every view's posterior until the view has parameters;
+        rows are scaled to sum to one.
+        A fitted model goes on from its parameters. Given a start, there is one run.
     n_init : int, default=1
         Number of restarts; the one with the largest objective is kept.
     max_iter : int, default=200
@@ -80,8 +81,9 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
     objective_ : float
         Penalised, tempered log likelihood; for co-EM the penalised criterion Q^MV (Eq. 12).
     history_ : list of records
-        One a round: `objective`, `log_likelihood` (dict), `dissent` (Eq. 10), `agreement_rate`,
-        `eta`, `beta`, `seconds`. ``history_.to_frame()`` gives a DataFrame.
+        One a round: `objective`, `log_likelihood` (view -> value; one for all views under joint
+        coupling), `dissent` (Eq. 10) and `agreement_rate` of the views, `eta`, `beta`, `seconds`.
+        ``history_.to_frame()`` gives a DataFrame.
     runs_ : list of records
         One a restart: `seed`, `objective`, `n_iter`, `converged`, `seconds`.
     n_iter_ : int
@@ -199,6 +201,9 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
 
     def _weight_prior(self):
         return 0.0
+
+    def _name(self, component):
+        return int(component)
 
     def _labels(self, proba):
         return proba.argmax(axis=1)

@@ -86,6 +86,10 @@ class Family(ABC):
         """Return p(feature | component), (n_components, n_features), or None if there is none."""
         return None
 
+    def locate(self, feature: int) -> Any:
+        """Return the column that a feature of `feature_probs` is, or (column, level)."""
+        return feature
+
     def terms(self, X: Matrix, theta: Theta) -> tuple[Array, Array, Array] | None:
         """Return what every feature of one row adds to log p(x | component), for `explain`.
 
@@ -149,6 +153,14 @@ def check_values(X: Matrix, view: str, *, nonnegative: bool) -> Matrix:
             "more (for real values use family='gaussian')"
         )
     return X
+
+
+def check_magnitude(X: Matrix, view: str, largest: float = 1e150) -> None:
+    """Refuse values whose squares would overflow."""
+    values = X.data if sp.issparse(X) else np.asarray(X)
+    if float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0)) > largest:
+        row, value = _first_bad(X, lambda x: np.abs(x) > largest)
+        raise ValueError(f"view {view!r}, row {row}: {value} is too large; scale the view down")
 
 
 def _check_structure(X: Matrix, view: str) -> None:

@@ -48,6 +48,17 @@ class Categorical(CountFamily):
 
     allows_nan: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        """Refuse pseudo-counts and numbers of levels that make no sense."""
+        super().__post_init__()
+        if self.levels is not None and not all(int(n) == n and n > 0 for n in self.levels):
+            raise ValueError(f"levels must be integers of 1 or more, got {self.levels!r}")
+
+    def locate(self, feature: int) -> tuple[int, int]:
+        """Return the column and the level of a place in the parameters."""
+        column = int(np.searchsorted(self._offsets(), feature, side="right")) - 1
+        return column, int(feature - self._offsets()[column])
+
     def check(self, X: Matrix, view: str) -> Matrix:
         """Return the codes as a dense array, or say which is not one."""
         X = X.toarray() if sp.issparse(X) else np.asarray(X)
@@ -67,8 +78,11 @@ class Categorical(CountFamily):
         return X
 
     def empty(self, X: Matrix) -> Array:
-        """Return which rows have no code at all."""
-        return np.isnan(X).all(axis=1) if X.dtype.kind == "f" else np.zeros(len(X), dtype=bool)
+        """Return which rows have no code that is known."""
+        missing = np.isnan(X) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
+        if self.levels is not None:
+            missing |= np.asarray(np.asarray(self.levels) <= X)
+        return np.asarray(missing.all(axis=1))
 
     def bind(self, X: Matrix, dtype: Any) -> Self:
         """Return the family at the precision asked for, knowing the levels of the columns."""

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from coem.families.base import Family
 from coem.typing import Array, Matrix
 
+NATIVE = (np.float32, np.float64, np.int32, np.int64)  # what the kernels read as it is
+
 
 @dataclass(frozen=True)
 class CountFamily(Family):
@@ -47,10 +49,10 @@ class CountFamily(Family):
 
     def bind(self, X: Matrix, dtype: Any) -> Self:
         """Return the family at the precision asked for."""
-        return replace(self, dtype=dtype)
+        return self if dtype is None else replace(self, dtype=dtype)
 
     def encode(self, X: Matrix) -> Matrix:
-        """Return the rows as CSR; a CSR matrix comes back as it is."""
-        if sp.issparse(X) and X.format == "csr":
-            return X
-        return sp.csr_matrix(X.astype(np.float32) if X.dtype == np.float16 else X)
+        """Return the rows as CSR; a CSR matrix of a native type comes back as it is."""
+        if X.dtype not in NATIVE:  # once, and exactly
+            X = X.astype(np.float32 if np.can_cast(X.dtype, np.float32) else np.float64)
+        return X if sp.issparse(X) and X.format == "csr" else sp.csr_matrix(X)

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from coem.families.base import Family, check_missing_rows
+from coem.families.base import Family, check_magnitude, check_missing_rows
 from coem.stats import Stats
 from coem.typing import Array, Matrix, Rng
 
@@ -73,7 +73,9 @@ class Gaussian(Family):
 
     def check(self, X: Matrix, view: str) -> Matrix:
         """Return `X` if it is real and finite but for rows that are NaN as a whole."""
-        return check_missing_rows(X, view)
+        X = check_missing_rows(X, view)
+        check_magnitude(X, view)
+        return X
 
     def empty(self, X: Matrix) -> Array:
         """Return which rows are NaN as a whole; the zeros of a sparse row are values."""

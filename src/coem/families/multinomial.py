@@ -48,7 +48,10 @@ class Multinomial(CountFamily):
     def bind(self, X: Matrix, dtype: Any) -> Self:
         """Return the family at the precision asked for, knowing how long rows are."""
         total = X.data.sum() if sp.issparse(X) else X.sum()  # X.sum() may merge duplicates in place
-        return replace(super().bind(X, dtype), length=float(total / X.shape[0]))
+        bound = super().bind(X, dtype)
+        if self.length is not None:
+            return bound
+        return replace(bound, length=float(total / X.shape[0]))
 
     def log_prob(self, X: Matrix, theta: Theta) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""

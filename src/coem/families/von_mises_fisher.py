@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from coem.families.base import Family, check_missing_rows
+from coem.families.base import Family, check_magnitude, check_missing_rows
 from coem.kernels import counts
 from coem.stats import Stats
 from coem.typing import Array, Matrix, Rng
@@ -72,7 +72,9 @@ class VonMisesFisher(Family):
 
     def check(self, X: Matrix, view: str) -> Matrix:
         """Return `X` if it is real and finite but for rows that are NaN as a whole."""
-        return check_missing_rows(X, view)
+        X = check_missing_rows(X, view)
+        check_magnitude(X, view)
+        return X
 
     def empty(self, X: Matrix) -> Array:
         """Return which rows have no direction: zeros, or NaN."""

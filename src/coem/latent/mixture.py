@@ -10,7 +10,7 @@ from coem.coupling import Coupling, agreement, average, blend, dissent
 from coem.engine import Engine
 from coem.families.base import Family
 from coem.latent.block import Block, Partition
-from coem.posterior import Posterior, Rule, posterior
+from coem.posterior import Rule, posterior
 from coem.stats import Stats
 from coem.typing import Array, Matrix, Theta
 
@@ -60,7 +60,7 @@ class Summary(Stats):
 
     @property
     def agreement_rate(self) -> float:
-        """Share of agreeing rows; 1 if nothing can be compared."""
+        """Share of agreeing rows; 1 if no row has two views to compare."""
         return self.agreeing / self.comparable if self.comparable > 0 else 1.0
 
 
@@ -172,31 +172,36 @@ class Mixture:
         self, block: Block, theta: MixtureTheta, v: int, beta: float, cache: Cache
     ) -> Summary:
         """Compute one slot of the cache for one block."""
-        out = cache.resp[v, block.rows]
-        result = self.posterior(block, theta, v if self.separate else None, beta, out)
+        views = [v] if self.separate else list(range(len(self.families)))
+        parts = [self.log_prob(block, theta, u) for u in views]
+        result = posterior(
+            reduce(np.add, parts),  # all views together (2005, Eq. 19) if they share a posterior
+            theta.log_weights[v if self.separate else theta.latest],
+            rule=self.rule,
+            beta=beta,
+            allowed=block.allowed,
+            out=cache.resp[v, block.rows],
+        )
         cache.evidence[v, block.rows] = result.evidence
         if cache.log_posterior is not None:
             cache.log_posterior[v, block.rows] = result.log_posterior
         weight = block.row_weight()
-        value, evidence = float(weight @ result.objective), float(weight @ result.evidence)
-        mass = None if self.separate else _mass(block, out)
-        return Summary(value, np.array([evidence]), 0.0, 0.0, 0.0, mass)
-
-    def posterior(
-        self, block: Block, theta: MixtureTheta, v: int | None, beta: float, out: Array
-    ) -> Posterior:
-        """Return the posterior of view `v`, or of all views together (2005, Eq. 19) for None."""
-        views = range(len(self.families)) if v is None else [v]
-        log_prob = reduce(np.add, (self.log_prob(block, theta, u) for u in views))
-        log_weights = theta.log_weights[theta.latest if v is None else v]
-        return posterior(
-            log_prob,
-            log_weights,
-            rule=self.rule,
-            beta=beta,
-            allowed=block.allowed,
-            out=out,
+        return Summary(
+            float(weight @ result.objective),
+            np.array([weight @ result.evidence]),
+            *self._apart(block, theta, parts),
+            None if self.separate else _mass(block, result.resp),
         )
+
+    def _apart(
+        self, block: Block, theta: MixtureTheta, parts: list[Array]
+    ) -> tuple[float, float, float]:
+        """Return dissent and agreement of views that share a posterior, from their own ones."""
+        if len(parts) == 1:
+            return 0.0, 0.0, 0.0
+        log_weights = theta.log_weights[theta.latest]
+        own = [posterior(part, log_weights, allowed=block.allowed) for part in parts]
+        return _agreement(block, np.stack([view.log_posterior for view in own]))
 
     def log_prob(self, block: Block, theta: MixtureTheta, v: int) -> Array:
         """Return log p(x | component) of one view; zero where the view is empty."""
@@ -220,14 +225,7 @@ class Mixture:
             # log joint = log posterior + evidence; `mixed` is zero in rows empty here
             expected = np.einsum("nk,nk->n", mixed, logs[v]) + evidence[v] * present[v]
             objective += float(weight @ expected)
-        agreeing, comparable = agreement(logs, empty)
-        return Summary(
-            objective,
-            (evidence * present) @ weight,
-            float(weight @ dissent(logs, empty)),
-            float(weight @ (agreeing * comparable)),
-            float(weight @ comparable),
-        )
+        return Summary(objective, (evidence * present) @ weight, *_agreement(block, logs))
 
     def penalty(self, theta: MixtureTheta) -> float:
         """Return the log prior of the parameters."""
@@ -325,6 +323,14 @@ class Mixture:
         if self.weights == "uniform" or not mass.sum() > 0:
             return np.full(k, -np.log(k))
         return safe_log(mass / mass.sum())
+
+
+def _agreement(block: Block, logs: Array) -> tuple[float, float, float]:
+    """Return the dissent of the rows of a block, the weight that agrees and that could."""
+    weight = block.row_weight()
+    agreeing, comparable = agreement(logs, block.empty)
+    apart = float(weight @ dissent(logs, block.empty))
+    return apart, float(weight @ (agreeing * comparable)), float(weight @ comparable)
 
 
 def _mass(block: Block, resp: Array) -> Array:
