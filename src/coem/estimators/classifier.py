@@ -233,7 +233,7 @@ def read_labels(y, n_rows):
 
 
 def _check_class_weights(labels, weight, classes):
-    for label in classes:
+    for label in classes.tolist():
         if not weight[labels == label].any():
             raise ValueError(
                 f"class {label!r} has no labelled row: sample_weight is 0 for all of them"
