@@ -375,12 +375,14 @@ def _family_parts(family):
 
 def _with_field(family, path, value):
     """Return `family` with one hyper-parameter replaced."""
-    if len(path) == 2 and isinstance(family, dict) and path[0] in family:
-        return family | {path[0]: _with_field(family[path[0]], path[1:], value)}
-    whole = as_family(family) if not isinstance(family, dict) else None
-    if len(path) != 1 or whole is None or path[0] not in {f.name for f in fields(whole)}:
-        raise ValueError(f"invalid parameter 'family__{'__'.join(path)}' for family {family!r}")
-    return replace(whole, **{path[0]: value})
+    *view, field = path
+    if isinstance(family, dict):
+        name = "__".join(view)  # the name of a view may have underscores of its own
+        if name in family:
+            return family | {name: _with_field(family[name], [field], value)}
+    elif not view and field in {f.name for f in fields(as_family(family))}:
+        return replace(as_family(family), **{field: value})
+    raise ValueError(f"invalid parameter 'family__{'__'.join(path)}' for family {family!r}")
 
 
 def _kind(family):

@@ -12,7 +12,8 @@ class OnlineMixin:
 
         The first call is `fit`. Every later one does one E step on the new rows with the
         parameters at hand, adds their statistics to those of the batches before, and does one M
-        step. `labels_` are those of the last batch. After a plain `fit`, which keeps no
+        step. `labels_` are those of the last batch; `history_`, `objective_` and `n_iter_` stay
+        those of the first. After a plain `fit`, which keeps no
         statistics, the sum starts with this batch, from the parameters that were fitted.
 
         Parameters

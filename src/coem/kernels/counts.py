@@ -71,8 +71,9 @@ def maximise(X: Matrix, resp: Array, alpha: float, dtype: Any) -> Array:
     Only the sums of some components exist at a time, and are still in the cache when their
     logarithms are taken.
     """
+    _, k = resp.shape
+    table = new_table(k, X.shape[1], dtype)  # first: it fits where the table before it was
     rows = _Rows(X, resp)
-    table = new_table(resp.shape[1], X.shape[1], dtype)
     for first in range(0, len(table), rows.width):
         _fill(table, rows.sums(first), alpha, first)
     return table
