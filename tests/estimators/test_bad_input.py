@@ -162,7 +162,7 @@ BAD_TABLES = {
     "texts in a view": ({"title": ["a text"] * N}, "view 'title': Expected 2D array"),
     "data frame of strings": (
         pd.DataFrame({"a": ["x"] * N}),
-        "X: could not convert string to float: 'x'",
+        "X: (could not convert string to float: 'x'|holds object)",
     ),
     "dates": (np.full((N, 2), np.datetime64("2020-01-01")), "X: holds datetime64.*, not numbers"),
     "nothing": (None, "X: Expected 2D array"),
