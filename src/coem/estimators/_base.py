@@ -2,7 +2,7 @@
 
 import warnings
 from copy import deepcopy
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields
 from functools import reduce
 from numbers import Integral, Real
 
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from coem.coupling import COUPLINGS, average
 from coem.em import em
 from coem.engine import LocalEngine
+from coem.estimators._families import check_same_views, family_parts, shape_of, with_field
 from coem.estimators._params import check_choice, check_dtype, check_number, check_workers
 from coem.estimators._records import Records, progress, round_record
 from coem.families import as_family
@@ -39,7 +40,7 @@ class BaseMixture(BaseEstimator):
         """Return the parameters; with `deep`, those of the families as ``family__alpha`` too."""
         params = super().get_params(deep=deep)
         if deep:
-            for prefix, family in _family_parts(self.family):
+            for prefix, family in family_parts(self.family):
                 params |= {f"{prefix}__{f.name}": getattr(family, f.name) for f in fields(family)}
         return params
 
@@ -48,13 +49,13 @@ class BaseMixture(BaseEstimator):
         nested = {key: params.pop(key) for key in list(params) if key.startswith("family__")}
         super().set_params(**params)
         for key, value in nested.items():
-            self.family = _with_field(self.family, key.split("__")[1:], value)
+            self.family = with_field(self.family, key.split("__")[1:], value)
         return self
 
     def __sklearn_tags__(self):
         """Tell scikit-learn what the families take."""
         tags = super().__sklearn_tags__()
-        families = [family for _, family in _family_parts(self.family)]
+        families = [family for _, family in family_parts(self.family)]
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = any(family.nonnegative for family in families)
         tags.input_tags.allow_nan = any(family.allows_nan for family in families)
@@ -110,7 +111,7 @@ class BaseMixture(BaseEstimator):
         if not reset and set(views.names) == set(self.view_names_):
             views = views[list(self.view_names_)]  # by name, in whatever order they came
         if not reset:
-            _check_same_views(views, self.view_names_, self.view_widths_, type(self).__name__)
+            check_same_views(views, self.view_names_, self.view_widths_, type(self).__name__)
         validate_data(
             self, X if hasattr(X, "columns") else views, reset=reset, skip_check_array=True
         )
@@ -230,8 +231,8 @@ class BaseMixture(BaseEstimator):
                 "init: the fitted model has other views, features or components "
                 f"({list(other.view_names_)}, {list(other.view_widths_)}, {len(other.weights_)})"
             )
-        if [_kind(f) for f in self.families_.values()] != [
-            _kind(f) for f in other.families_.values()
+        if [shape_of(f) for f in self.families_.values()] != [
+            shape_of(f) for f in other.families_.values()
         ]:
             raise ValueError("init: the fitted model has other families than this one")
         return other._theta()
@@ -357,48 +358,3 @@ class BaseMixture(BaseEstimator):
         theta, model = self._theta(), self._model(rule="soft")
         with self._engine() as engine:
             return np.concatenate(engine.map(lambda b: work(b, theta, model), data.blocks))
-
-
-def _family_parts(family):
-    """Return (prefix, family) for everything in a `family` parameter that is a dataclass."""
-    parts = family.items() if isinstance(family, dict) else [(None, family)]
-    found = []
-    for name, value in parts:
-        try:
-            value = as_family(value)
-        except ValueError:
-            continue
-        if is_dataclass(value):
-            found.append(("family" if name is None else f"family__{name}", value))
-    return found
-
-
-def _with_field(family, path, value):
-    """Return `family` with one hyper-parameter replaced."""
-    *view, field = path
-    if isinstance(family, dict):
-        name = "__".join(view)  # the name of a view may have underscores of its own
-        if name in family:
-            return family | {name: _with_field(family[name], [field], value)}
-    elif not view and field in {f.name for f in fields(as_family(family))}:
-        return replace(as_family(family), **{field: value})
-    raise ValueError(f"invalid parameter 'family__{'__'.join(path)}' for family {family!r}")
-
-
-def _kind(family):
-    """Return what decides the shape of a family's parameters."""
-    return type(family), getattr(family, "covariance", None), getattr(family, "levels", None)
-
-
-def _check_same_views(views, names, widths, who):
-    if tuple(views.names) != tuple(names):
-        raise ValueError(
-            f"X has the views {list(views.names)}, but {who} was fitted on {list(names)}"
-        )
-    for name, width in zip(names, widths, strict=True):
-        got = views[name].shape[1]
-        if got != width:
-            where = f" in view {name!r}" if len(names) > 1 else ""
-            raise ValueError(
-                f"X has {got} features{where}, but {who} is expecting {width} features as input"
-            )
