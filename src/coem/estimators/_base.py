@@ -173,12 +173,7 @@ class BaseMixture(BaseEstimator):
                 monitor=progress(self.verbose, f"[{type(self).__name__}] run {index + 1}"),
             )
 
-        # A view that is empty in every row has no say in the mixture weights.
-        self._has_rows = ~(np.zeros((1, len(matrices)), bool) if empty is None else empty).all(
-            axis=0
-        )
-        if not self._has_rows.any():
-            self._has_rows[:] = True
+        self._has_rows = _views_with_rows(empty, len(matrices))
         with self._engine() as engine:
             pools = [] if given else pool_views(model, Partition(matrices, empty, weight))
             if len(seeds) > 1 and engine.n_workers > 1:
@@ -358,3 +353,9 @@ class BaseMixture(BaseEstimator):
         theta, model = self._theta(), self._model(rule="soft")
         with self._engine() as engine:
             return np.concatenate(engine.map(lambda b: work(b, theta, model), data.blocks))
+
+
+def _views_with_rows(empty, n_views):
+    """Return which views have a say in the mixture weights: all but those empty in every row."""
+    there = np.ones(n_views, dtype=bool) if empty is None else ~empty.all(axis=0)
+    return there if there.any() else ~there
