@@ -79,11 +79,70 @@ class Result:
     fell: float  # largest fall of the objective, relative, that theory does not allow
 
 
+@dataclass(frozen=True)
+class State:
+    """Where a run is at the end of a round: all that it needs to go on from there."""
+
+    theta: Any
+    history: list[Round]
+    best: Any = None  # with patience, the best parameters so far, if they are not `theta`
+    ahead: int = 0  # 1 if there was an E step before the first round
+
+
+Keep = Callable[[State, bool], None]
+
+
+@dataclass
+class _Log:
+    """The rounds of a run, and what follows from them."""
+
+    stopping: Stopping
+    monotone: bool
+    history: list[Round] = field(default_factory=list)
+    best: tuple[Any, Round] | None = None  # only with patience: old tables are to be freed
+    converged: bool = False
+    fell: float = 0.0
+
+    def note(self, record: Round, theta: Any) -> None:
+        """Take note of a round."""
+        self.fell = max(self.fell, self._fall(record))
+        self.history.append(record)
+        better = self.best is None or _total(record) > _total(self.best[1])
+        if self.stopping.patience is not None and self.stopping.counts(record) and better:
+            self.best = theta, record
+        self.converged = self.stopping.reached(record)
+
+    def replay(self, state: State) -> None:
+        """Take note of the rounds of a run that goes on."""
+        for record in state.history:
+            self.note(record, state.theta)
+        if self.best is not None and state.best is not None:
+            self.best = state.best, self.best[1]
+
+    def state(self, theta: Any, ahead: int) -> State:
+        """Return what a run needs to go on from here."""
+        best = None if self.best is None or self.best[0] is theta else self.best[0]
+        return State(theta, self.history, best, ahead)
+
+    def result(self, theta: Any) -> Result:
+        """Return the parameters, and how they came about."""
+        last = self.history[-1]
+        theta, last = (theta, last) if self.best is None else self.best
+        return Result(theta, self.history, self.converged, last.objective, last.beta, self.fell)
+
+    def _fall(self, record: Round) -> float:
+        """Return by how much the objective fell, relative, where theory says that it cannot."""
+        if not self.monotone or not self.history or self.history[-1].beta != record.beta:
+            return 0.0
+        before = self.history[-1].objective
+        return (before - record.objective) / max(abs(before), 1.0)
+
+
 def em(
     model: Any,
     engine: Engine,
     data: Any,
-    theta: Any,
+    start: Any,
     *,
     eta: Schedule,
     beta: Schedule,
@@ -91,44 +150,41 @@ def em(
     tol: float,
     patience: int | None = None,
     monitor: Monitor = lambda record: None,
+    keep: Keep = lambda state, last: None,
 ) -> Result:
-    """Run expectation-maximisation from `theta`.
+    """Run expectation-maximisation from parameters, or from the `State` of a run that goes on.
 
     A round visits every turn of the model (for co-EM the views in their order: Bickel & Scheffer
     2005, Table 1) with an M step on the posteriors at hand and an E step with the new parameters.
     That E step is done when the posteriors are next needed, which is the E step of the next turn.
     The i-th E step of a view has the i-th value of `beta`, the i-th round the i-th of `eta`.
+    After every round `monitor` is told of it, and `keep` is given the state; the rest of a run
+    follows from that alone.
     """
-    stopping = Stopping(tol, patience, max(len(eta), len(beta)))
-    ahead = 1 if theta.started else 0  # a start from parameters has an E step before round 1
-    history: list[Round] = []
-    best: tuple[float, Any, Round] | None = None
-    fell, converged = 0.0, False
+    log = _Log(Stopping(tol, patience, max(len(eta), len(beta))), model.monotone)
+    # A start from parameters has an E step before round 1.
+    state = start if isinstance(start, State) else State(start, [], ahead=int(start.started))
+    log.replay(state)
+    theta, ahead = state.theta, state.ahead
+    del start, state  # the loop frees a table before it makes the next one
     clock = time.perf_counter()
-    for t in range(max_iter + 1):
+    for t in range(len(log.history), max(max_iter, len(log.history)) + 1):
         heat, bond = beta(max(t - 1 + ahead, 0)), eta(max(t - 1, 0))
         summary = model.e_step(engine, data, theta, heat, bond)
-        if t > 0:
+        if t > len(log.history):
             record = _record(t, summary, model.penalty(theta), bond, heat, clock)
             clock = time.perf_counter()
-            fell = max(fell, _fall(model, history, record))
-            history.append(record)
+            log.note(record, theta)
             monitor(record)
-            better = best is None or _total(record) > best[0]
-            if patience is not None and stopping.counts(record) and better:
-                best = _total(record), theta, record
-            converged = stopping.reached(record)
-        if converged or t == max_iter:
+            keep(log.state(theta, ahead), log.converged or t == max_iter)
+        if log.converged or t >= max_iter:
             break
         for turn in range(model.n_turns):
             if turn > 0:
                 model.refresh(engine, data, theta, turn - 1, beta(t + ahead))
             theta = theta.without(turn)  # frees a table before its successor is made
             theta = model.m_step(engine, data, theta, turn, eta(t))
-    last = history[-1]
-    if best is not None:
-        _, theta, last = best
-    return Result(theta, history, converged, last.objective, last.beta, fell)
+    return log.result(theta)
 
 
 def _record(t: int, summary: Any, penalty: float, eta: float, beta: float, clock: float) -> Round:
@@ -146,11 +202,3 @@ def _record(t: int, summary: Any, penalty: float, eta: float, beta: float, clock
 
 def _total(record: Round) -> float:
     return sum(record.log_likelihood)
-
-
-def _fall(model: Any, history: list[Round], record: Round) -> float:
-    """Return by how much the objective fell, relative, where theory says that it cannot."""
-    if not model.monotone or not history or history[-1].beta != record.beta:
-        return 0.0
-    before = history[-1].objective
-    return (before - record.objective) / max(abs(before), 1.0)

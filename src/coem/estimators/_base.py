@@ -16,10 +16,17 @@ from coem.coupling import COUPLINGS, average
 from coem.em import em
 from coem.engine import LocalEngine
 from coem.estimators._families import check_same_views, family_parts, shape_of, with_field
-from coem.estimators._params import check_choice, check_dtype, check_number, check_workers
+from coem.estimators._params import (
+    check_choice,
+    check_dtype,
+    check_folder,
+    check_number,
+    check_workers,
+)
 from coem.estimators._records import Records, progress, round_record
 from coem.families import as_family
 from coem.initialise import INITS, pool_views, start
+from coem.io.checkpoint import Checkpoint, fingerprint, flat_theta
 from coem.latent.block import Partition, any_empty
 from coem.latent.mixture import WEIGHTS, Mixture, MixtureTheta, safe_log
 from coem.posterior import RULES, posterior
@@ -76,6 +83,7 @@ class BaseMixture(BaseEstimator):
         check_number("tol", self.tol, Real, 0)
         check_dtype(self.dtype)
         check_workers(self.n_jobs, self.engine, self.verbose)
+        check_folder("checkpoint", self.checkpoint)
         as_schedule(self.eta, "eta")
         as_schedule(self.beta, "beta")
 
@@ -155,22 +163,31 @@ class BaseMixture(BaseEstimator):
         model = self._model()
         given = prime or self._given_start(model, matrices[0].shape[0])
         seeds = self._seeds(1 if given else self.n_init)
+        saved = self._checkpoint(model, (*matrices, empty, weight, allowed))
+        if saved:
+            seeds = saved.seeds(seeds, fixed=isinstance(self.random_state, Integral))
+
+        def begin(index, data):
+            state = saved.load(index) if saved else None
+            if state is not None or given:
+                return state or given(model, data)
+            return start(model, data, self.init, np.random.default_rng(seeds[index]), pools)
 
         def run(index, engine):
             data = Partition(matrices, empty, weight, allowed)
-            rng = np.random.default_rng(seeds[index])
             # Passed on and not kept: the loop frees a table before it makes the next one.
             return em(
                 model,
                 engine,
                 data,
-                given(model, data) if given else start(model, data, self.init, rng, pools),
+                begin(index, data),
                 eta=eta,
                 beta=beta,
                 max_iter=self.max_iter,
                 tol=self.tol,
                 patience=self.patience,
                 monitor=progress(self.verbose, f"[{type(self).__name__}] run {index + 1}"),
+                **({"keep": saved.keep(index)} if saved else {}),
             )
 
         self._has_rows = _views_with_rows(empty, len(matrices))
@@ -185,7 +202,24 @@ class BaseMixture(BaseEstimator):
             self._keep(model, results, seeds)
             data = Partition(matrices, empty, weight)
             self._finish(results[self.best_run_], model, data, engine)
+        if saved:
+            saved.clear()
         return self
+
+    def _checkpoint(self, model, parts):
+        """Return the files that keep this fit while it runs, or None."""
+        if self.checkpoint is None:
+            return None
+        # What does not change the course of a run may change between its beginning and its end.
+        free = ("n_jobs", "verbose", "engine", "checkpoint", "random_state", "max_iter", "init")
+        params = {name: value for name, value in self.get_params().items() if name not in free}
+        init = getattr(self, "init", None)
+        if isinstance(init, BaseMixture):
+            parts = (*parts, init.weights_, *flat_theta(init._theta().params))
+        elif init is not None:
+            parts = (*parts, np.asarray(init))
+        mark = fingerprint(params, parts)
+        return Checkpoint(self.checkpoint, model, mark)
 
     def _given_start(self, model, n_rows):
         """Return a function from data to a start for `init` given as an array or a model."""

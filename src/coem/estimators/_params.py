@@ -2,6 +2,8 @@
 
 from functools import wraps
 from numbers import Integral
+from os import PathLike
+from pathlib import Path
 
 import numpy as np
 
@@ -29,6 +31,16 @@ def check_dtype(dtype):
         known = False
     if not known:
         raise ValueError(f"dtype must be None, float32 or float64, got {dtype!r}")
+
+
+def check_folder(name, path):
+    """Refuse what is no path, or the path of a file."""
+    if path is None:
+        return
+    if not isinstance(path, str | PathLike) or str(path) == "":
+        raise ValueError(f"{name} must be None or the path of a folder, got {path!r}")
+    if Path(path).exists() and not Path(path).is_dir():
+        raise ValueError(f"{name} must be a folder, and {path} is a file")
 
 
 def check_workers(n_jobs, engine, verbose):

@@ -29,7 +29,7 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
     unlabeled_weight : float, default=1.0
         Weight of an unlabelled row, between 0 (they are not used) and 1.
     family, coupling, eta, beta, posterior, weights, assign, max_iter, tol, patience, dtype, n_jobs,
-    random_state, engine, verbose
+    random_state, engine, checkpoint, verbose
         As for `MixtureClusterer`. Mixture weights are class priors here, estimated with one
         pseudo-row a class (2006, Eq. 3.6).
 
@@ -70,6 +70,7 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         n_jobs=None,
         random_state=None,
         engine=None,
+        checkpoint=None,
         verbose=0,
     ):
         self.unlabeled_weight = unlabeled_weight
@@ -87,6 +88,7 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.engine = engine
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def __sklearn_tags__(self):

@@ -1,6 +1,7 @@
 """What a component family is: a density, additive statistics and an M step."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,6 +35,9 @@ class Family(ABC):
 
     single_precision: ClassVar[bool] = False
     """True if float32 parameters serve the family well, float64 being the exception."""
+
+    theta_type: ClassVar[Any] = None
+    """The NamedTuple that the parameters are, or None if they are one array. Files need it."""
 
     # -- what every family says ------------------------------------------------------------
 
@@ -116,6 +120,17 @@ class Family(ABC):
     def encode(self, X: Matrix) -> Matrix:
         """Return `X` in the form that `log_prob` and `stats` compute with."""
         return X
+
+    def restore(self, parts: Sequence[Array]) -> Theta:
+        """Return parameters that were taken apart: one array, or the fields of `theta_type`."""
+        if self.theta_type is not None:
+            return self.theta_type(*parts)
+        if len(parts) != 1:
+            raise ValueError(
+                f"the parameters of {type(self).__name__} are a tuple: set its theta_type, so that "
+                "they can be read from a file"
+            )
+        return parts[0]
 
     def example(self, rng: Rng) -> Matrix:
         """Return rows such as the family takes, for `check_family`: here, three groups of 40.

@@ -1,7 +1,7 @@
 """Bernoulli components: which features are there, and which are not."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,6 +49,8 @@ class Bernoulli(CountFamily):
     \sum_{w \in x} \log\frac{p_{jw}}{1 - p_{jw}} + \sum_w \log(1 - p_{jw})`
     with :math:`p_{jw} = (\alpha + \sum_i r_{ij} x_{iw}) / (2\alpha + \sum_i r_{ij})`.
     """
+
+    theta_type: ClassVar[Any] = BernoulliTheta
 
     def encode(self, X: Matrix) -> Matrix:
         """Return CSR rows of ones."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
 from numbers import Real
-from typing import Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
@@ -57,6 +57,7 @@ class Gaussian(Family):
 
     covariance: Covariance = "full"
     reg: float = 1e-6
+    theta_type: ClassVar[Any] = GaussianTheta
 
     def __post_init__(self) -> None:
         """Refuse hyper-parameters that make no sense."""

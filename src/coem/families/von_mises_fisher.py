@@ -61,6 +61,7 @@ class VonMisesFisher(Family):
     dtype: Any = None
     wide: ClassVar[bool] = True
     single_precision: ClassVar[bool] = True
+    theta_type: ClassVar[Any] = VonMisesFisherTheta
 
     def __post_init__(self) -> None:
         """Refuse hyper-parameters that make no sense."""

@@ -1,0 +1,155 @@
+"""Checkpoints: a fit that was stopped goes on where it was, to the same bits."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from coem.em import Round, State
+from coem.io.archive import read_archive, write_archive
+from coem.latent.mixture import Mixture, MixtureTheta
+from coem.typing import Array, Matrix, Theta
+
+SCHEMA = 1
+PLAN = "plan.zip"
+THRIFT = 20  # a write may cost one part in so many of the time between two writes
+
+
+class Checkpoint:
+    """The folder of one fit: its plan, and one file for each of its runs.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is not there.
+    model : Mixture
+        What is fitted.
+    fingerprint : str
+        What `fingerprint` returned for the data and the parameters of the fit.
+    """
+
+    def __init__(self, folder: Path, model: Mixture, fingerprint: str) -> None:
+        self.folder = Path(folder)
+        self.model = model
+        self.fingerprint = fingerprint
+
+    def seeds(self, seeds: Array, *, fixed: bool) -> Array:
+        """Return the seeds of the runs: those of the fit that was stopped, if there was one.
+
+        `fixed` says that the user chose the seeds, so that other ones mean another fit.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        plan = self.folder / PLAN
+        if not plan.exists():
+            write_archive(plan, {"schema": SCHEMA, "fit": self.fingerprint}, {"seeds": seeds})
+            return seeds
+        meta, arrays = read_archive(plan)
+        old = arrays.get("seeds", np.empty(0))
+        same = meta.get("schema") == SCHEMA and meta.get("fit") == self.fingerprint
+        if not same or old.shape != seeds.shape or (fixed and (old != seeds).any()):
+            raise ValueError(
+                f"the checkpoint in {self.folder} is of another fit (other data, parameters or "
+                "version of coem); delete the folder or name another one"
+            )
+        return old
+
+    def load(self, run: int) -> State | None:
+        """Return where a run was, or None if it had not come far."""
+        path = self._path(run)
+        if not path.exists():
+            return None
+        meta, arrays = read_archive(path)
+        if meta.get("fit") != self.fingerprint:
+            raise ValueError(f"{path} is of another fit; delete it")
+        try:
+            rounds = [r | {"log_likelihood": tuple(r["log_likelihood"])} for r in meta["rounds"]]
+            best = self._unpack("best", arrays) if meta["best"] else None
+            theta = self._unpack("theta", arrays)
+            return State(theta, [Round(**record) for record in rounds], best, meta["ahead"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} is damaged ({error}); delete it") from error
+
+    def keep(self, run: int) -> Callable[[State, bool], None]:
+        """Return a function that writes the state of a run, when enough time has passed."""
+        due = 0.0
+
+        def write(state: State, last: bool) -> None:
+            nonlocal due
+            began = time.perf_counter()
+            if began < due and not last:
+                return
+            arrays = self._pack("theta", state.theta)
+            if state.best is not None and state.best is not state.theta:
+                arrays |= self._pack("best", state.best)
+            meta = {
+                "fit": self.fingerprint,
+                "ahead": state.ahead,
+                "best": any(name.startswith("best") for name in arrays),
+                "rounds": [asdict(record) for record in state.history],
+            }
+            write_archive(self._path(run), meta, arrays)
+            done = time.perf_counter()
+            due = done + THRIFT * (done - began)
+
+        return write
+
+    def clear(self) -> None:
+        """Remove the files: the fit is complete."""
+        for path in [*self.folder.glob("run-*.zip"), self.folder / PLAN]:
+            path.unlink(missing_ok=True)
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def _path(self, run: int) -> Path:
+        return self.folder / f"run-{run}.zip"
+
+    def _pack(self, name: str, theta: MixtureTheta) -> dict[str, Array]:
+        arrays = {
+            f"{name}.log_weights": theta.log_weights,
+            f"{name}.version": np.array([*theta.version, theta.latest]),
+        }
+        for v, params in enumerate(theta.params):
+            arrays |= {f"{name}.{v}.{i}": part for i, part in enumerate(flat_theta((params,)))}
+        return arrays
+
+    def _unpack(self, name: str, arrays: dict[str, Array]) -> MixtureTheta:
+        log_weights, k = arrays[f"{name}.log_weights"], self.model.n_components
+        *version, latest = arrays[f"{name}.version"].tolist()
+        params = tuple(
+            family.restore([arrays[key] for key in _numbered(arrays, f"{name}.{v}.")])
+            for v, family in enumerate(self.model.families)
+        )
+        if {len(part) for part in (log_weights.T, *flat_theta(params))} != {k}:
+            raise ValueError(f"it has not {k} components")
+        return MixtureTheta(params, log_weights, tuple(version), latest)
+
+
+def fingerprint(params: dict[str, Any], parts: Iterable[Matrix]) -> str:
+    """Return a digest of the parameters of a fit and of all its data; a part may be None."""
+    digest = hashlib.blake2b(json.dumps(params, sort_keys=True, default=repr).encode())
+    for part in parts:
+        pieces = [part]
+        if sp.issparse(part):
+            pieces = [np.array(part.shape), part.indptr, part.indices, part.data]
+        for piece in pieces:
+            if piece is not None:
+                digest.update(f"{piece.dtype}{piece.shape}".encode())
+                digest.update(np.ascontiguousarray(piece).view(np.uint8).data)
+            digest.update(b"|")
+    return digest.hexdigest()
+
+
+def flat_theta(params: Iterable[Theta]) -> list[Array]:
+    """Return the arrays that the parameters of some views consist of."""
+    return [part for theta in params for part in (theta if isinstance(theta, tuple) else (theta,))]
+
+
+def _numbered(arrays: dict[str, Array], prefix: str) -> list[str]:
+    names = [name for name in arrays if name.startswith(prefix)]
+    return sorted(names, key=lambda name: int(name.removeprefix(prefix)))

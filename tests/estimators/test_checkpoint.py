@@ -1,0 +1,275 @@
+"""A fit that was stopped goes on where it was, and ends with the same bits."""
+
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+from coem import MixtureClassifier, MixtureClusterer, Views
+from coem.engine import LocalEngine
+from coem.families import Gaussian
+from coem.io import checkpoint, read_archive, write_archive
+from coem.io.checkpoint import flat_theta
+from coem.schedules import Geometric, Linear
+
+FAMILIES = {"words": "multinomial", "tags": "bernoulli", "place": Gaussian("diag")}
+
+
+class Stopped(Exception):
+    pass
+
+
+class Breaking(LocalEngine):
+    """An engine that fails after some calls, as a machine would."""
+
+    def __init__(self, calls, n_jobs=None):
+        super().__init__(n_jobs)
+        self.calls = calls
+
+    def reduce(self, function, items):
+        self.calls -= 1
+        if self.calls < 0:
+            raise Stopped
+        return super().reduce(function, items)
+
+
+@pytest.fixture(autouse=True)
+def write_every_round(monkeypatch):
+    monkeypatch.setattr(checkpoint, "THRIFT", 0)
+
+
+@pytest.fixture(scope="module")
+def views():
+    rng = np.random.default_rng(0)
+    centres = rng.integers(0, 3, 90)
+    words = rng.poisson(np.exp(rng.standard_normal((3, 12)))[centres])
+    words[4] = 0
+    tags = rng.random((90, 7)) < rng.random((3, 7))[centres]
+    return Views(
+        words=words, tags=tags * 1.0, place=rng.standard_normal((90, 2)) + centres[:, None]
+    )
+
+
+CASES = {
+    "one view": ({}, ["words"]),
+    "double": ({"dtype": np.float64}, ["words"]),
+    "restarts": ({"n_init": 3}, ["words"]),
+    "co-EM": ({"family": FAMILIES, "eta": Linear(1, 0, 4)}, list(FAMILIES)),
+    "joint": ({"family": FAMILIES, "coupling": "joint"}, list(FAMILIES)),
+    "annealed": ({"beta": Geometric(0.1, 1.5)}, ["words"]),
+    "patience": ({"family": FAMILIES, "patience": 3}, list(FAMILIES)),
+    "per view": ({"family": FAMILIES, "weights": "per_view"}, list(FAMILIES)),
+}
+
+
+@pytest.mark.parametrize("calls", [1, 4, 9])
+@pytest.mark.parametrize("case", CASES)
+def test_same_bits_as_without_a_stop(case, calls, views, tmp_path):
+    params, names = CASES[case]
+    X = views[names]
+    params = {"n_components": 3, "random_state": 0, "tol": 0, "max_iter": 12} | params
+    if "family" in params:
+        params["family"] = {name: FAMILIES[name] for name in names}
+    whole = MixtureClusterer(**params).fit(X)
+    model = MixtureClusterer(**params, checkpoint=tmp_path / "run", engine=Breaking(calls))
+    with pytest.raises(Stopped):
+        model.fit(X)
+    resumed = model.set_params(engine=None).fit(X)
+    assert_same(whole, resumed, names)
+    assert not (tmp_path / "run").exists()
+
+
+def assert_same(whole, resumed, names):
+    assert [r.objective for r in whole.history_] == [r.objective for r in resumed.history_]
+    assert [r.objective for r in whole.runs_] == [r.objective for r in resumed.runs_]
+    np.testing.assert_array_equal(whole.weights_, resumed.weights_)
+    np.testing.assert_array_equal(whole.labels_, resumed.labels_)
+    for name in names:
+        pair = [flat_theta((model.theta_[name],)) for model in (whole, resumed)]
+        for ours, theirs in zip(*pair, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        assert type(whole.theta_[name]) is type(resumed.theta_[name])
+    pickle.dumps(resumed)
+
+
+def test_the_rounds_before_the_stop_are_not_run_again(views, tmp_path):
+    model = MixtureClusterer(3, random_state=0, tol=0, max_iter=8, checkpoint=tmp_path)
+    with pytest.raises(Stopped):
+        model.set_params(engine=Breaking(6)).fit(views["words"])
+    meta, _ = read_archive(tmp_path / "run-0.zip")
+    done = len(meta["rounds"])
+    assert done > 2
+    counting = Breaking(1000)
+    model.set_params(engine=counting).fit(views["words"])
+    fresh = Breaking(1000)
+    MixtureClusterer(3, random_state=0, tol=0, max_iter=8, engine=fresh).fit(views["words"])
+    assert fresh.calls < counting.calls
+
+
+def test_restarts_that_had_ended_are_kept(views, tmp_path):
+    params = {"n_components": 3, "random_state": 0, "n_init": 4, "max_iter": 30, "tol": 1e-4}
+    whole = MixtureClusterer(**params).fit(views["words"])
+    model = MixtureClusterer(**params, checkpoint=tmp_path, engine=Breaking(12))
+    with pytest.raises(Stopped):
+        model.fit(views["words"])
+    assert len(list(tmp_path.glob("run-*.zip"))) > 1
+    assert_same(whole, model.set_params(engine=None, n_jobs=2).fit(views["words"]), ["view0"])
+
+
+def test_a_run_may_go_on_for_longer(views, tmp_path):
+    params = {"n_components": 3, "random_state": 0, "tol": 0}
+    model = MixtureClusterer(**params, max_iter=9, checkpoint=tmp_path, engine=Breaking(8))
+    with pytest.raises(Stopped):
+        model.fit(views["words"])
+    longer = model.set_params(max_iter=15, engine=None).fit(views["words"])
+    assert_same(MixtureClusterer(**params, max_iter=15).fit(views["words"]), longer, ["view0"])
+
+
+def test_no_seed_takes_that_of_the_stopped_fit(views, tmp_path):
+    model = MixtureClusterer(3, tol=0, max_iter=9, checkpoint=tmp_path, engine=Breaking(6))
+    with pytest.raises(Stopped):
+        model.fit(views["words"])
+    _, arrays = read_archive(tmp_path / "plan.zip")
+    model.set_params(engine=None).fit(views["words"])
+    assert model.runs_[0].seed == arrays["seeds"][0]
+
+
+def test_classifier(views, tmp_path):
+    y = np.where(np.arange(90) % 5, -1, np.arange(90) % 3)
+    whole = MixtureClassifier(tol=0, max_iter=9).fit(views["words"], y)
+    model = MixtureClassifier(tol=0, max_iter=9, checkpoint=tmp_path, engine=Breaking(6))
+    with pytest.raises(Stopped):
+        model.fit(views["words"], y)
+    assert_same(whole, model.set_params(engine=None).fit(views["words"], y), ["view0"])
+
+
+@pytest.fixture
+def stopped(views, tmp_path):
+    model = MixtureClusterer(3, random_state=0, tol=0, max_iter=9, checkpoint=tmp_path / "run")
+    with pytest.raises(Stopped):
+        model.set_params(engine=Breaking(6)).fit(views["words"])
+    return model.set_params(engine=None), tmp_path / "run"
+
+
+@pytest.mark.parametrize("change", [{"n_components": 4}, {"random_state": 1}, {"eta": 0.5}])
+def test_another_fit_is_refused(change, stopped, views):
+    model, folder = stopped
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(ValueError, match=r"of another fit .*delete the folder"):
+        model.set_params(**change).fit(views["words"])
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_other_data_is_refused(stopped, views):
+    model, _ = stopped
+    X = views["words"].copy()
+    X[0, 0] += 1
+    with pytest.raises(ValueError, match="of another fit"):
+        model.fit(X)
+
+
+def test_another_start_is_refused(views, tmp_path):
+    warm = MixtureClusterer(3, random_state=0, tol=0, max_iter=2).fit(views["words"])
+    cold = MixtureClusterer(3, random_state=1, tol=0, max_iter=2).fit(views["words"])
+    model = MixtureClusterer(3, init=warm, tol=0, max_iter=9, checkpoint=tmp_path)
+    with pytest.raises(Stopped):
+        model.set_params(engine=Breaking(6)).fit(views["words"])
+    with pytest.raises(ValueError, match="of another fit"):
+        model.set_params(engine=None, init=cold).fit(views["words"])
+
+
+@pytest.mark.parametrize("keep", [0, 10, 400, 0.5, -1])
+def test_a_damaged_file_is_named(keep, stopped, views):
+    model, folder = stopped
+    path = folder / "run-0.zip"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(keep * len(whole)) if isinstance(keep, float) else keep])
+    with pytest.raises(ValueError, match=r"run-0.zip is damaged"):
+        model.fit(views["words"])
+
+
+def test_other_components_in_a_file_are_refused(stopped, views):
+    model, folder = stopped
+    meta, arrays = read_archive(folder / "run-0.zip")
+    for name in list(arrays):
+        if name.startswith("theta.0"):
+            arrays[name] = arrays[name][:2]
+    write_archive(folder / "run-0.zip", meta, arrays)
+    with pytest.raises(ValueError, match="3 components"):
+        model.fit(views["words"])
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "file.zip"
+    write_archive(path, {"a": 1}, {"x": np.arange(3)})
+    with pytest.raises(ValueError, match="Object arrays"):
+        write_archive(path, {"a": 2}, {"x": np.array([object()])})
+    meta, arrays = read_archive(path)
+    assert meta == {"a": 1}
+    assert arrays["x"].tolist() == [0, 1, 2]
+    assert [p.name for p in tmp_path.iterdir()] == ["file.zip"]
+
+
+def member(data):
+    def write(archive):
+        archive.writestr("meta.json", "{}")
+        archive.writestr("x.npy", data)
+
+    return write
+
+
+HEADER = (
+    b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': '<f8', 'fortran_order': False, 'shape': (%s,), }"
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ((HEADER % b"1000000000000").ljust(127) + b"\n", "promises"),
+        ((HEADER % b"2").replace(b"<f8", b"|O").ljust(127) + b"\n" + b"x" * 16, "promises"),
+        (b"\x93NUMPY\x09\x00", "version"),
+        (b"cos\nsystem\n(S'true'\ntR.", "magic"),
+    ],
+)
+def test_a_forged_array_is_refused(data, message, tmp_path):
+    path = tmp_path / "file.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        member(data)(archive)
+    with pytest.raises(ValueError, match=message):
+        read_archive(path)
+
+
+def test_compressed_members_are_refused(tmp_path):
+    path = tmp_path / "file.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("meta.json", "{}")
+    with pytest.raises(ValueError, match="compressed"):
+        read_archive(path)
+
+
+@pytest.mark.parametrize("path", [3, ""])
+def test_what_is_no_path(path, views):
+    with pytest.raises(ValueError, match="checkpoint must be None or the path of a folder"):
+        MixtureClusterer(3, checkpoint=path).fit(views["words"])
+
+
+def test_a_file_is_no_folder(views, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ValueError, match="is a file"):
+        MixtureClusterer(3, checkpoint=tmp_path / "file").fit(views["words"])
+
+
+def test_other_files_in_the_folder_stay(views, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    MixtureClusterer(3, tol=0, max_iter=3, checkpoint=tmp_path).fit(views["words"])
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_family_with_an_unnamed_tuple_says_what_it_needs():
+    class Odd(Gaussian):
+        theta_type = None
+
+    with pytest.raises(ValueError, match="set its theta_type"):
+        Odd().restore([np.ones(2), np.ones(2)])
