@@ -3,8 +3,9 @@
 from importlib.metadata import version
 
 from coem.estimators import MixtureClassifier, MixtureClusterer
+from coem.labels import Not
 from coem.views import Views
 
 __version__ = version("coem")
 
-__all__ = ["MixtureClassifier", "MixtureClusterer", "Views", "__version__"]
+__all__ = ["MixtureClassifier", "MixtureClusterer", "Not", "Views", "__version__"]

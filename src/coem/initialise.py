@@ -1,15 +1,17 @@
 """Starts: parameters or responsibilities for the first round."""
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
+from coem.families.base import Family
 from coem.latent.block import Partition
 from coem.latent.mixture import Mixture, MixtureTheta, pooled
 from coem.stats import Stats
-from coem.typing import Array, Matrix, Rng
+from coem.typing import Array, Matrix, Rng, Theta
 
 Init = Literal["random", "rows", "k-means++"]
 
@@ -26,7 +28,8 @@ def start(
         return model.from_params(params)
     distances = _Distances(data)
     spread_out = init == "k-means++"
-    seeds = _choose(data, distances, model.n_components, rng, spread_out=spread_out)
+    weight = np.concatenate([block.row_weight() for block in data.blocks])
+    seeds = _choose(weight, distances, model.n_components, rng, spread_out=spread_out)
     resp = np.eye(len(seeds))[distances.to(seeds).argmin(axis=1)]
     resp[seeds] = np.eye(len(seeds))  # equal rows must not leave a component without any
     return model.from_resp(data, resp)
@@ -44,14 +47,77 @@ def prime(model: Mixture, data: Partition, resp: Array) -> MixtureTheta:
 
     `resp` sums to the weight of a row, and is zero for rows that take no part.
     """
+    params = tuple(family.estimate(stats) for family, stats in _primed(model, data, resp))
+    return model.from_params(params, np.exp(model.log_weights(_mass(data, resp))))
+
+
+def prime_apart(
+    model: Mixture, data: Partition, shares: Array, init: Init, rng: Rng
+) -> MixtureTheta:
+    """Return a start in which the components of a class differ.
+
+    `shares` (n_rows, n_classes) is what every row teaches its classes. "random" draws parameters
+    about what the rows of the class would give together; "rows" and "k-means++" choose seeds
+    among those rows, and give each of them to the nearest seed. The components of a class are side
+    by side, the classes in their order.
+    """
+    assert model.classes is not None
+    classes = np.asarray(model.classes)
+    if init == "random":
+        return _drawn(model, data, shares, rng)
+    resp = np.zeros((data.n_rows, model.n_components))
+    distances = _Distances(data)
+    for c, share in enumerate(shares.T):
+        mine = np.flatnonzero(classes == c)
+        seeds = _choose(share, distances, len(mine), rng, spread_out=init == "k-means++")
+        nearest = distances.to(seeds).argmin(axis=1)
+        nearest[seeds] = np.arange(len(seeds))
+        resp[np.arange(data.n_rows), mine[nearest]] = share
+    return prime(model, data, resp)
+
+
+def _drawn(model: Mixture, data: Partition, shares: Array, rng: Rng) -> MixtureTheta:
+    """Return parameters drawn about those of each class; a class of one component has its own."""
+    sizes = np.bincount(np.asarray(model.classes), minlength=shares.shape[1])
     params = []
+    for v, (family, stats) in enumerate(_primed(model, data, shares)):
+        whole = family.estimate(stats)
+        parts = [_part(whole, slice(c, c + 1)) for c in range(len(sizes))]
+        for c in np.flatnonzero(sizes > 1).tolist():
+            own = shares[:, c] * (1.0 if data.empty is None else ~data.empty[:, v])
+            rows = np.flatnonzero(own)
+            pool = family.stats(data.views[v][rows], own[rows, np.newaxis])
+            parts[c] = family.start(pool, int(sizes[c]), rng)
+        params.append(_stack(parts))
+    mass = (_mass(data, shares) / sizes)[list(model.classes or ())]
+    return model.from_params(tuple(params), np.exp(model.log_weights(mass)))
+
+
+def _primed(model: Mixture, data: Partition, resp: Array) -> Iterator[tuple[Family, Any]]:
+    """Yield the family and the statistics of every view."""
     for v, family in enumerate(model.families):
         mine = resp if data.empty is None else resp * ~data.empty[:, v, np.newaxis]
-        params.append(family.estimate(family.stats(data.views[v], mine)))
+        yield family, family.stats(data.views[v], mine)
+
+
+def _mass(data: Partition, resp: Array) -> Array:
+    """Return what the components have of the rows that are not empty everywhere."""
     somewhere = resp if data.empty is None else resp[~data.empty.all(axis=1)]
-    mass = somewhere.sum(axis=0, dtype=np.float64) + model.weight_prior
-    uniform = model.weights == "uniform" or not mass.sum() > 0
-    return model.from_params(tuple(params), None if uniform else mass / mass.sum())
+    return np.asarray(somewhere.sum(axis=0, dtype=np.float64))
+
+
+def _part(theta: Theta, components: slice) -> Theta:
+    """Return the parameters of some components."""
+    if isinstance(theta, tuple):
+        return type(theta)(*(part[components] for part in theta))
+    return theta[components]
+
+
+def _stack(parts: list[Theta]) -> Theta:
+    """Return the parameters of one mixture after another as those of one."""
+    if isinstance(parts[0], tuple):
+        return type(parts[0])(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+    return np.concatenate(parts)
 
 
 class _Distances:
@@ -92,16 +158,16 @@ def _scaled(X: Matrix) -> tuple[Matrix, Array]:
     return X / np.sqrt(scale), squares / scale
 
 
-def _choose(data: Partition, distances: _Distances, k: int, rng: Rng, *, spread_out: bool) -> Array:
+def _choose(weight: Array, distances: _Distances, k: int, rng: Rng, *, spread_out: bool) -> Array:
     """Return `k` different rows, at random by weight, or far apart (k-means++)."""
-    weight = np.concatenate([block.row_weight() for block in data.blocks]).astype(np.float64)
+    weight = weight.astype(np.float64)
     chosen: list[int] = []
-    distance = np.ones(data.n_rows)
+    distance = np.ones(len(weight))
     for _ in range(k):
         chance = weight * distance if spread_out else weight.copy()
         chance[chosen] = 0.0
         if not chance.sum() > 0:  # fewer different rows than components: any row will do
-            chance = np.ones(data.n_rows)
+            chance = np.ones(len(weight))
             chance[chosen] = 0.0
         edges = np.cumsum(chance)
         chosen.append(int(np.searchsorted(edges, rng.random() * edges[-1], side="right")))

@@ -9,7 +9,13 @@ from scipy.optimize import linear_sum_assignment
 
 from coem.typing import Array
 
-__all__ = ["agreement_rate", "aligned_accuracy", "cluster_entropy", "dissent"]
+__all__ = [
+    "agreement_rate",
+    "aligned_accuracy",
+    "cluster_entropy",
+    "dissent",
+    "expected_calibration_error",
+]
 
 
 def cluster_entropy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -162,6 +168,56 @@ def dissent(posteriors: ArrayLike, empty: ArrayLike | None = None) -> float:
         both_ways = np.sum((p[:, u] - p[:, v]) * (log_p[:, u] - log_p[:, v]), axis=1)
         per_row += np.where(filled[:, u] & filled[:, v], both_ways, 0.0)
     return float(np.sum(per_row / np.maximum(filled.sum(axis=1) - 1, 1)))
+
+
+def expected_calibration_error(
+    labels_true: ArrayLike, proba: ArrayLike, *, classes: ArrayLike | None = None, n_bins: int = 15
+) -> float:
+    r"""Return by how much the confidence of a classifier misses its accuracy.
+
+    Rows are put into `n_bins` equal bins of confidence, the probability of the predicted class;
+    the gap between mean confidence and accuracy in a bin is weighted by its rows (Guo et al. 2017,
+    Eq. 3). 0 is perfect.
+
+    Parameters
+    ----------
+    labels_true : array of shape (n_rows,)
+        The true classes: column numbers of `proba`, or labels if `classes` is given.
+    proba : array of shape (n_rows, n_classes)
+        Predicted probabilities.
+    classes : array of shape (n_classes,), optional
+        The labels of the columns, as a classifier's ``classes_``.
+    n_bins : int, default=15
+        Number of bins.
+
+    Returns
+    -------
+    error : float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> from coem.metrics import expected_calibration_error
+    >>> expected_calibration_error([0, 1], [[0.5, 0.5], [0.5, 0.5]])
+    0.0
+    >>> expected_calibration_error([0, 1], [[1.0, 0.0], [1.0, 0.0]])
+    0.5
+    """
+    proba = np.asarray(proba, dtype=np.float64)
+    truth = np.asarray(labels_true)
+    if proba.ndim != 2 or len(proba) != len(truth) or len(truth) == 0:
+        raise ValueError(
+            f"proba has shape {proba.shape} for {len(truth)} labels; give one row for each label, "
+            "and one label at least."
+        )
+    columns = np.arange(proba.shape[1]) if classes is None else np.asarray(classes)
+    if len(columns) != proba.shape[1]:
+        raise ValueError(f"there are {len(columns)} classes for {proba.shape[1]} columns.")
+    right = columns[proba.argmax(axis=1)] == truth
+    confidence = proba.max(axis=1)
+    place = np.clip(np.ceil(confidence * n_bins).astype(int) - 1, 0, n_bins - 1)
+    gaps = np.bincount(place, weights=right - confidence, minlength=n_bins)
+    return float(np.abs(gaps).sum() / len(truth))
 
 
 def _contingency(labels_true: ArrayLike, labels_pred: ArrayLike) -> sparse.csr_array:

@@ -246,7 +246,7 @@ MORE_VALUES = [
     ("n_init", 1.5, "n_init must be an integer of 1 or more, got 1.5"),
     ("n_init", True, "n_init must be an integer of 1 or more, got True"),
     ("max_iter", 2.5, "max_iter must be an integer of 1 or more, got 2.5"),
-    ("max_iter", None, "max_iter must be an integer of 1 or more, got None"),
+    ("max_iter", "x", "max_iter must be an integer of 1 or more, got 'x'"),
     ("tol", np.nan, "tol must be a number of 0 or more, got nan"),
     ("tol", "small", "tol must be a number of 0 or more, got 'small'"),
     ("patience", 1.5, "patience must be an integer of 1 or more, got 1.5"),

@@ -140,7 +140,7 @@ def test_grid_search_over_eta_and_families():
     np.testing.assert_array_equal(scores, parallel.cv_results_["mean_test_score"])
     assert parallel.best_index_ == serial.best_index_
     assert parallel.predict(TEXT).shape == (N,)
-    assert model.family == "multinomial"  # the search works on copies
+    assert model.family == "auto"  # the search works on copies
 
 
 def test_grid_search_over_the_family_of_one_view():
@@ -196,7 +196,7 @@ def test_clone_and_pickle(engine):
 def test_params_of_families():
     model = MixtureClusterer(K)
     params = model.get_params()
-    assert params["family"] == "multinomial"
+    assert params["family"] == "auto"
     assert params["family__alpha"] == 1.0
     assert not [name for name in model.get_params(deep=False) if "__" in name]
     assert model.set_params(family__alpha=0.5) is model

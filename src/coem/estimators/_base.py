@@ -3,10 +3,11 @@
 import warnings
 from copy import deepcopy
 from dataclasses import fields
-from functools import reduce
+from functools import partial, reduce
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, _clone_parametrized
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, check_random_state
@@ -15,22 +16,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from coem.coupling import COUPLINGS, average
 from coem.em import em
 from coem.engine import LocalEngine
-from coem.estimators._families import check_same_views, family_parts, shape_of, with_field
+from coem.estimators._families import (
+    check_same_views,
+    families_for,
+    family_parts,
+    with_field,
+)
 from coem.estimators._params import (
     check_choice,
     check_dtype,
     check_folder,
     check_number,
     check_workers,
+    max_rounds,
 )
 from coem.estimators._records import Records, progress, round_record
-from coem.families import as_family
-from coem.initialise import INITS, pool_views, start
+from coem.estimators._starts import as_responsibilities, check_warm
+from coem.initialise import INITS
 from coem.io.checkpoint import Checkpoint, fingerprint, flat_theta
 from coem.latent.block import Partition, any_empty
 from coem.latent.mixture import WEIGHTS, Mixture, MixtureTheta, safe_log
 from coem.posterior import RULES, posterior
-from coem.schedules import as_schedule
+from coem.schedules import Constant, as_schedule
 from coem.views import as_views
 
 ASSIGNS = ("joint", "average")
@@ -76,10 +83,8 @@ class BaseMixture(BaseEstimator):
             ("assign", ASSIGNS),
         ):
             check_choice(name, getattr(self, name), choices)
-        for name, least in (("n_init", 1), ("max_iter", 1), ("patience", 1)):
-            if hasattr(self, name):
-                value = getattr(self, name)
-                check_number(name, value, Integral, least, optional=name == "patience")
+        for name in ("n_init", "max_iter", "patience"):
+            check_number(name, getattr(self, name), Integral, 1, optional=name != "n_init")
         check_number("tol", self.tol, Real, 0)
         check_dtype(self.dtype)
         check_workers(self.n_jobs, self.engine, self.verbose)
@@ -97,19 +102,6 @@ class BaseMixture(BaseEstimator):
         if isinstance(getattr(self, "init", None), BaseMixture):
             copied.init = deepcopy(self.init)
         return copied
-
-    def _family_of(self, names):
-        """Return one family a view, before it has seen any data."""
-        if not isinstance(self.family, dict):
-            return {name: as_family(self.family) for name in names}
-        missing = [name for name in names if name not in self.family]
-        unknown = [name for name in self.family if name not in names]
-        if missing or unknown:
-            raise ValueError(
-                f"family must name every view once: the views are {list(names)}, "
-                f"the families are for {list(self.family)}"
-            )
-        return {name: as_family(self.family[name]) for name in names}
 
     # -- data --------------------------------------------------------------------------------
 
@@ -130,7 +122,7 @@ class BaseMixture(BaseEstimator):
 
     def _encode(self, views, *, reset):
         """Return encoded matrices and which of their rows are empty."""
-        families = self._family_of(views.names) if reset else self.families_
+        families = families_for(self.family, views) if reset else self.families_
         checked = {name: families[name].check(views[name], name) for name in views.names}
         if reset:
             families = {n: families[n].bind(X, self.dtype) for n, X in checked.items()}
@@ -149,6 +141,7 @@ class BaseMixture(BaseEstimator):
             rule=rule or self.posterior,
             weights=self.weights,
             weight_prior=self._weight_prior(),
+            classes=self._classes(),
             dtype=self.dtype or (np.float32 if single else np.float64),
         )
 
@@ -157,33 +150,30 @@ class BaseMixture(BaseEstimator):
 
     # -- fit ---------------------------------------------------------------------------------
 
-    def _fit(self, matrices, empty, weight, allowed=None, prime=None):
-        """Run every restart and keep the best; `prime` gives a start of its own."""
+    def _fit(self, matrices, empty, weight, allowed=None, draw=None, n_runs=1):
+        """Run every restart from what `draw(model, data, rng)` returns, and keep the best."""
         eta, beta = as_schedule(self.eta, "eta"), as_schedule(self.beta, "beta")
         model = self._model()
-        given = prime or self._given_start(model, matrices[0].shape[0])
-        seeds = self._seeds(1 if given else self.n_init)
+        seeds = self._seeds(n_runs)
         saved = self._checkpoint(model, (*matrices, empty, weight, allowed))
         if saved:
             seeds = saved.seeds(seeds, fixed=isinstance(self.random_state, Integral))
 
-        def begin(index, data):
+        def begin(index, data, saved):
             state = saved.load(index) if saved else None
-            if state is not None or given:
-                return state or given(model, data)
-            return start(model, data, self.init, np.random.default_rng(seeds[index]), pools)
+            return state or draw(model, data, np.random.default_rng(seeds[index]))
 
-        def run(index, engine):
+        def run(index, engine, beta=beta, saved=saved):
             data = Partition(matrices, empty, weight, allowed)
             # Passed on and not kept: the loop frees a table before it makes the next one.
             return em(
                 model,
                 engine,
                 data,
-                begin(index, data),
+                begin(index, data, saved),
                 eta=eta,
                 beta=beta,
-                max_iter=self.max_iter,
+                max_iter=max_rounds(self.max_iter, eta, beta),
                 tol=self.tol,
                 patience=self.patience,
                 monitor=progress(self.verbose, f"[{type(self).__name__}] run {index + 1}"),
@@ -192,7 +182,6 @@ class BaseMixture(BaseEstimator):
 
         self._has_rows = _views_with_rows(empty, len(matrices))
         with self._engine() as engine:
-            pools = [] if given else pool_views(model, Partition(matrices, empty, weight))
             if len(seeds) > 1 and engine.n_workers > 1:
                 # One thread a restart: the bits are those of one restart after another.
                 serial = LocalEngine(1)
@@ -201,10 +190,15 @@ class BaseMixture(BaseEstimator):
                 results = [run(index, engine) for index in range(len(seeds))]
             self._keep(model, results, seeds)
             data = Partition(matrices, empty, weight)
+            plain = partial(run, self.best_run_, engine, Constant(1.0), None)
+            self._settle(model, data, engine, plain)
             self._finish(results[self.best_run_], model, data, engine)
         if saved:
             saved.clear()
         return self
+
+    def _settle(self, model, data, engine, plain):
+        """Do what is left to do before rows are assigned; `plain` runs EM without annealing."""
 
     def _checkpoint(self, model, parts):
         """Return the files that keep this fit while it runs, or None."""
@@ -221,50 +215,18 @@ class BaseMixture(BaseEstimator):
         mark = fingerprint(params, parts)
         return Checkpoint(self.checkpoint, model, mark)
 
-    def _given_start(self, model, n_rows):
-        """Return a function from data to a start for `init` given as an array or a model."""
+    def _given_start(self, n_rows):
+        """Return what draws the start that `init` is, as an array or a model; None for a name."""
         if isinstance(self.init, str):
             check_choice("init", self.init, INITS)
             return None
         if isinstance(self.init, BaseMixture):
             check_is_fitted(self.init)
-            theta = self._warm(self.init)
-            return lambda model, data: theta
-        try:
-            resp = np.asarray(self.init, dtype=np.float64)
-        except (TypeError, ValueError):
-            resp = np.empty(())
-        if resp.ndim == 0:
-            raise ValueError(
-                f"init must be one of {', '.join(map(repr, INITS))}, an array of responsibilities "
-                f"(rows by components) or a fitted mixture, got {self.init!r}"
-            )
-        if resp.shape != (n_rows, model.n_components):
-            raise ValueError(
-                f"init must have shape ({n_rows}, {model.n_components}), rows by components, "
-                f"got {resp.shape}"
-            )
-        if not np.isfinite(resp).all() or resp.min() < 0:
-            raise ValueError("init must hold responsibilities, finite and 0 or more")
-        sums = resp.sum(axis=1, keepdims=True)
-        if not sums.all():
-            raise ValueError(f"init: row {int(sums.argmin())} has no responsibility above 0")
-        if np.abs(sums - 1).max() > 1e-6:
-            resp = resp / sums
-        return lambda model, data: model.from_resp(data, resp)
-
-    def _warm(self, other):
-        same = other.view_names_ == self.view_names_ and other.view_widths_ == self.view_widths_
-        if not same or len(other.weights_) != self._n_components():
-            raise ValueError(
-                "init: the fitted model has other views, features or components "
-                f"({list(other.view_names_)}, {list(other.view_widths_)}, {len(other.weights_)})"
-            )
-        if [shape_of(f) for f in self.families_.values()] != [
-            shape_of(f) for f in other.families_.values()
-        ]:
-            raise ValueError("init: the fitted model has other families than this one")
-        return other._theta()
+            check_warm(self.init, self)
+            theta = self.init._theta()
+            return lambda model, data, rng: theta
+        resp = as_responsibilities(self.init, n_rows, self._n_components())
+        return lambda model, data, rng: model.from_resp(data, resp)
 
     def _seeds(self, n):
         return check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n)
@@ -376,6 +338,19 @@ class BaseMixture(BaseEstimator):
         if block.empty is not None:
             proba[block.empty.all(axis=1)] = self.weights_ / self.weights_.sum()
         return proba
+
+    def _log_assign(self, block, theta, model):
+        """Return the logarithm of that posterior, which tells the unlikely apart."""
+        if self.assign == "joint":
+            log_proba = self._joint(block, theta, model, 1.0).log_posterior
+            log_proba = (
+                log_proba if self.beta_ == 1 else log_softmax(self.beta_ * log_proba, axis=1)
+            )
+        else:
+            log_proba = safe_log(average(self._view_posteriors(block, theta, model), block.empty))
+        if block.empty is not None:
+            log_proba[block.empty.all(axis=1)] = safe_log(self.weights_ / self.weights_.sum())
+        return log_proba
 
     def _proba(self, X):
         """Return the posterior that assigns rows, for new rows."""

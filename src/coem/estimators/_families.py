@@ -2,7 +2,43 @@
 
 from dataclasses import fields, is_dataclass, replace
 
-from coem.families import as_family
+import numpy as np
+
+from coem.families import Multinomial, VonMisesFisher, as_family
+
+AUTO = "auto"
+
+
+def families_for(family, views):
+    """Return one family a view, before it has seen any data."""
+    if not isinstance(family, dict):
+        return {name: _for_view(family, views[name]) for name in views.names}
+    missing = [name for name in views.names if name not in family]
+    unknown = [name for name in family if name not in views.names]
+    if missing or unknown:
+        raise ValueError(
+            f"family must name every view once: the views are {list(views.names)}, "
+            f"the families are for {list(family)}"
+        )
+    return {name: _for_view(family[name], views[name]) for name in views.names}
+
+
+def _for_view(family, X):
+    """Return the family that a value stands for; "auto" looks at the rows of the view."""
+    if not isinstance(family, str) or family != AUTO:
+        return as_family(family)
+    return VonMisesFisher() if _has_unit_rows(X) else Multinomial()
+
+
+def _has_unit_rows(X):
+    """Tell if rows are dense directions: of unit length or missing, and no zeros and ones."""
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
+        return False
+    lengths = np.linalg.norm(X.astype(np.float64, copy=False), axis=1)
+    gone = np.isnan(lengths) | (lengths == 0)
+    if gone.all() or (np.abs(lengths[~gone] - 1) > 1e-2).any():  # half precision is enough
+        return False
+    return bool((X[~gone] % 1).any())
 
 
 def family_parts(family):
@@ -11,7 +47,7 @@ def family_parts(family):
     found = []
     for name, value in parts:
         try:
-            value = as_family(value)
+            value = as_family("multinomial" if isinstance(value, str) and value == AUTO else value)
         except ValueError:
             continue
         if is_dataclass(value):
@@ -22,6 +58,7 @@ def family_parts(family):
 def with_field(family, path, value):
     """Return `family` with one hyper-parameter replaced."""
     *view, field = path
+    family = "multinomial" if isinstance(family, str) and family == AUTO else family
     if isinstance(family, dict):
         name = "__".join(view)  # the name of a view may have underscores of its own
         if name in family:

@@ -167,7 +167,7 @@ class MixtureMethods:
         """
         data = self._data(X)
         theta, model = self._theta(), self._model(rule="soft")
-        if model.n_components < 2:
+        if len({self._name(component) for component in range(model.n_components)}) < 2:
             raise ValueError("a model with one component has nothing to explain")
         rows = [block.one_row(i) for block in data.blocks for i in range(block.n_rows)]
         with self._engine() as engine:
@@ -175,7 +175,7 @@ class MixtureMethods:
 
     def _explain(self, one, theta, model):
         log_joint = self._joint(one, theta, model, 1.0).log_posterior[0]
-        label, against = np.argsort(-log_joint, kind="stable")[:2]
+        label, against = self._rivals(log_joint)
         log_weights = self._log_weights()
         prior = float(log_weights[label] - log_weights[against])
         parts = {}
@@ -190,6 +190,10 @@ class MixtureMethods:
             prior=prior,
             views=parts,
         )
+
+    def _rivals(self, log_joint):
+        """Return the best component and the next."""
+        return np.argsort(-log_joint, kind="stable")[:2].tolist()
 
     def _n_parameters(self):
         """Return the number of free parameters, the weights included."""

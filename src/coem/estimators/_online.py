@@ -57,3 +57,13 @@ class OnlineMixin:
         with self._engine() as engine:
             model.e_step(engine, data, theta, self.beta_, eta)
             return [model.gather(engine, data, turn, eta) for turn in range(model.n_turns)]
+
+
+def check_classes(classes, seen):
+    """Refuse classes that are not those that have been seen."""
+    missing = [label for label in classes if label not in seen]
+    if missing:
+        raise ValueError(f"class {missing[0]!r} has no labelled row; label one first")
+    strange = [label for label in seen if label not in classes]
+    if strange:
+        raise ValueError(f"label {strange[0]!r} is none of the classes {classes}")

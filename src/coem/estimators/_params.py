@@ -68,3 +68,8 @@ def undo_on_error(fit):
             raise
 
     return wrapped
+
+
+def max_rounds(max_iter, eta, beta):
+    """Return the largest number of rounds: as asked for, or 200 after the schedules have ended."""
+    return 200 + max(len(eta), len(beta)) if max_iter is None else max_iter

@@ -1,44 +1,81 @@
 """Classification by a mixture when some rows have labels."""
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils._missing import is_pandas_na, is_scalar_nan
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from scipy.special import log_softmax, logsumexp
+from sklearn.base import ClassifierMixin, clone
 
 from coem.estimators._base import BaseMixture
+from coem.estimators._correspondence import by_hand, by_labels, by_model, check_correspondence
+from coem.estimators._held_out import calibration
 from coem.estimators._methods import MixtureMethods
-from coem.estimators._online import OnlineMixin
+from coem.estimators._online import OnlineMixin, check_classes
 from coem.estimators._params import check_number, undo_on_error
+from coem.estimators._subtopics import check_spec, choose, is_choice, sizes_of
 from coem.estimators.clusterer import check_weight
-from coem.initialise import prime
+from coem.initialise import prime, prime_apart
+from coem.labels import read_knowledge
+from coem.latent.block import Partition
+from coem.latent.leave_out import leave_one_out
+from coem.schedules import as_schedule
 
 
 class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixture):
     r"""Classify rows by EM over labelled and unlabelled ones.
 
     Naive Bayes where all rows are labelled; with unlabelled rows, the semi-supervised EM of
-    Nigam, McCallum & Mitchell (2006, Table 3.1), and over several views co-EM with labels. There
-    is one component a class. Labels are a constraint on the E step: a labelled row belongs to its
-    class whatever the model thinks.
+    Nigam, McCallum & Mitchell (2006), and over several views co-EM with labels. Labels are a
+    constraint on the E step: a labelled row belongs to its class whatever the model thinks.
 
     Parameters
     ----------
+    components_per_class : int, dict, "cv" or list, default=1
+        Number of components of every class (Sec. 3.4), for all alike or by class; a class that a
+        dict leaves out has one. A list of such values is a list of candidates, of which the one
+        that does best on labelled rows held out (see `cv`) is taken; "cv" tries 1 to 40 for all
+        classes and for each by itself.
     unlabeled_weight : float, default=1.0
-        Weight of an unlabelled row, between 0 (they are not used) and 1.
+        Weight of an unlabelled row, between 0 (they are not used) and 1: EM-lambda. A row that may
+        belong to m of M classes has a weight in between, in proportion to M - m.
+    correspondence : {"labels", "em"} or dict, default="labels"
+        Which class a component stands for after annealing (Sec. 3.5), that is if `beta` is a
+        schedule: as the labelled rows say, or as the most similar component of a fit without
+        annealing. A dict from component to class is a person's word for it (see
+        `top_features`), and holds in any case; `relabel` does the same without a new fit.
+    calibrate : bool, default=False
+        Fit one inverse temperature on held-out labelled rows and use it in `predict_proba`: naive
+        Bayes is far too sure of itself. It takes a fit for every fold of `cv`.
+    cv : "loo", int, splitter or iterable, default="loo"
+        How labelled rows are held out to choose `components_per_class`: by leave-one-out, which
+        takes no fit (see `leave_one_out`), in so many folds, or as scikit-learn's `cv`. Unlabelled
+        rows are never tested. `calibrate` takes folds, five for "loo".
+    init : {"random", "rows", "k-means++"}, array or fitted model, default="random"
+        How the components of a class start apart: drawn about what its labelled rows give
+        together, or around some of these rows, chosen at random or far apart. A class of one
+        component starts from its labelled rows. An array of shape (n_rows, n_components) holds the
+        first responsibilities of all rows; a fitted model goes on from its parameters.
+    n_init : int, default=1
+        Number of restarts, if some class has several components; the one with the largest
+        objective is kept.
     family, coupling, eta, beta, posterior, weights, assign, max_iter, tol, patience, dtype, n_jobs,
     random_state, engine, checkpoint, verbose
-        As for `MixtureClusterer`. Mixture weights are class priors here, estimated with one
-        pseudo-row a class (2006, Eq. 3.6).
+        As for `MixtureClusterer`. Mixture weights are P(class) P(component | class) here, with one
+        pseudo-row for each class and for each component of a class (Eq. 3.10, 3.11).
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, in the order of the components.
+        The classes.
+    component_classes_ : ndarray of shape (n_components,)
+        For each component the place of its class in `classes_`.
     labels_ : ndarray of shape (n_rows,)
         Class of every training row as `predict` gives it.
+    cv_results_ : list of records
+        One a candidate of `components_per_class`: `score`, `n_components`, `objective`.
+    calibration_ : Bunch
+        With ``calibrate=True``: `inverse_temperature`, and expected calibration error and log loss
+        on held-out rows, before and after.
     weights_, theta_, families_, objective_, history_, runs_, n_iter_, converged_
         As for `MixtureClusterer`.
 
@@ -55,15 +92,21 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
     def __init__(
         self,
         *,
+        components_per_class=1,
         unlabeled_weight=1.0,
-        family="multinomial",
+        correspondence="labels",
+        calibrate=False,
+        cv="loo",
+        family="auto",
         coupling="co-em",
         eta=1.0,
         beta=1.0,
         posterior="soft",
         weights="global",
         assign="joint",
-        max_iter=200,
+        init="random",
+        n_init=1,
+        max_iter=None,
         tol=1e-6,
         patience=None,
         dtype=None,
@@ -73,7 +116,11 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         checkpoint=None,
         verbose=0,
     ):
+        self.components_per_class = components_per_class
         self.unlabeled_weight = unlabeled_weight
+        self.correspondence = correspondence
+        self.calibrate = calibrate
+        self.cv = cv
         self.family = family
         self.coupling = coupling
         self.eta = eta
@@ -81,6 +128,8 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         self.posterior = posterior
         self.weights = weights
         self.assign = assign
+        self.init = init
+        self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.patience = patience
@@ -98,6 +147,8 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         tags.classifier_tags.poor_score = tags.input_tags.positive_only
         return tags
 
+    # -- fit ---------------------------------------------------------------------------------
+
     @undo_on_error
     def fit(self, X, y, sample_weight=None):
         """Fit the classifier.
@@ -107,7 +158,8 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         X : matrix, list, dict or Views
             Rows seen through one or several views.
         y : array of shape (n_rows,)
-            Labels; -1, None, NaN or "" for a row without one.
+            Labels; -1, None, NaN or "" for a row without one. A set holds the classes that a row
+            may belong to, `coem.Not` those that it does not belong to.
         sample_weight : array of shape (n_rows,), optional
             A weight of 2 counts as the row given twice.
 
@@ -117,35 +169,172 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
             The fitted estimator.
         """
         self._check_params()
+        views = self._read(X, reset=True)
+        knowledge = read_knowledge(y, len(views))
+        if not knowledge.certainty.any():
+            raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
+        self.classes_ = knowledge.classes
+        if is_choice(self.components_per_class):
+            best, table = choose(self, X, y, sample_weight, knowledge)
+            params = self.get_params(deep=False)
+            vars(self).update(vars(best) | params)
+            self.cv_results_ = table
+        else:
+            self._fit_known(views, knowledge, check_weight(sample_weight, views))
+        if self.calibrate:
+            sizes = np.bincount(self.component_classes_, minlength=len(self.classes_))
+            fixed = dict(zip(self.classes_.tolist(), sizes.tolist(), strict=True))
+            fold = clone(self).set_params(components_per_class=fixed)
+            cv = 5 if self._by_loo() else self.cv
+            self.calibration_ = calibration(fold, X, y, sample_weight, knowledge, cv)
+        return self
+
+    def _check_params(self):
+        super()._check_params()
         check_number("unlabeled_weight", self.unlabeled_weight, Real, 0)
         if self.unlabeled_weight > 1:
             raise ValueError(
                 f"unlabeled_weight must lie between 0 and 1, got {self.unlabeled_weight!r}"
             )
-        views = self._read(X, reset=True)
-        labels, known = read_labels(y, len(views))
-        if not known.any():
-            raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
-        self.classes_ = np.unique(labels[known])
+        check_spec(self.components_per_class)
+        check_correspondence(self.correspondence)
+        if isinstance(self.cv, Real | str) and not self._by_loo():
+            check_number("cv", self.cv, Integral, 2)
+
+    def _by_loo(self):
+        return isinstance(self.cv, str) and self.cv == "loo"
+
+    def _fit_known(self, views, knowledge, weight):
+        """Fit with a given number of components a class."""
+        sizes = sizes_of(self.components_per_class, self.classes_)
+        self.component_classes_ = np.repeat(np.arange(len(sizes)), sizes)
+        shares = knowledge.shares(weight)
+        if sizes.sum() > len(views):
+            raise ValueError(
+                f"n_samples={len(views)} rows cannot fill {sizes.sum()} components; lower "
+                "components_per_class"
+            )
         matrices, empty = self._encode(views, reset=True)
-        weight, allowed = self._know(labels, known, views, sample_weight)
-        if weight is not None:
-            _check_class_weights(labels[known], weight[known], self.classes_)
+        draw = self._given_start(len(views))
+        several = draw is None and sizes.max() > 1
 
-        def labelled_rows(model, data):
-            mass = np.ones(len(known)) if weight is None else weight
-            resp = (allowed & known[:, np.newaxis]) * mass[:, np.newaxis]
-            return prime(model, data, resp.astype(model.dtype))
+        def primed(model, data, rng):
+            if several:
+                return prime_apart(model, data, shares, self.init, rng)
+            return prime(model, data, shares.astype(model.dtype))
 
-        return self._fit(matrices, empty, weight, allowed, labelled_rows)
+        self._shares = shares
+        allowed = knowledge.allowed[:, self.component_classes_]
+        n_runs = self.n_init if several else 1
+        self._fit(matrices, empty, self._weigh(knowledge, weight), allowed, draw or primed, n_runs)
+        del self._shares
+
+    def _settle(self, model, data, engine, plain):
+        """Say which class each component stands for, as `correspondence` has it."""
+        annealed = len(as_schedule(self.beta, "beta")) > 0
+        if isinstance(self.correspondence, dict):
+            self.relabel(self.correspondence)
+        elif annealed and self.correspondence == "labels":
+            rows = np.flatnonzero(self._shares.any(axis=1))
+            empty = None if data.empty is None else data.empty[rows]
+            labelled = Partition(tuple(X[rows] for X in data.views), empty)
+            args = self._theta(), labelled, self._shares[rows]
+            self.component_classes_ = by_labels(model, *args, self.component_classes_)
+        elif annealed:
+            args = self._theta(), plain().theta, data
+            self.component_classes_ = by_model(model, *args, self.component_classes_)
+
+    def relabel(self, correspondence):
+        """Say which class some components stand for.
+
+        Parameters
+        ----------
+        correspondence : dict
+            Component -> class. The others keep their class.
+
+        Returns
+        -------
+        self : MixtureClassifier
+            The estimator.
+        """
+        check_correspondence(correspondence)
+        self.component_classes_ = by_hand(correspondence, self.classes_, self.component_classes_)
+        return self
+
+    # -- predict -----------------------------------------------------------------------------
 
     def predict(self, X):
         """Return the class of every row, of shape (n_rows,)."""
-        return self._labels(self.predict_proba(X))
+        best = self._log_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def predict_proba(self, X):
         """Return P(class | row) as `assign` says, of shape (n_rows, n_classes)."""
+        log_proba = self._log_proba(X)
+        if self.calibrate:
+            heat = self.calibration_.inverse_temperature
+            log_proba = log_softmax(heat * log_proba, axis=1)
+        return np.exp(log_proba)
+
+    def component_proba(self, X):
+        """Return P(component | row) as `assign` says, of shape (n_rows, n_components)."""
         return self._proba(X)
+
+    def score(self, X, y, sample_weight=None):
+        """Return the accuracy on the rows that have a label.
+
+        Rows without one do not count; a row with a set of classes is right in any of them.
+        """
+        knowledge = read_knowledge(y, None, self.classes_)
+        rows = knowledge.certainty > 0
+        if not rows.any():
+            raise ValueError("y has no labelled row, so that there is nothing to score")
+        place = np.searchsorted(self.classes_, self.predict(X))
+        right = knowledge.allowed[np.arange(len(place)), place]
+        weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        return float(np.average(right[rows], weights=weight))
+
+    def leave_one_out(self, X, y, sample_weight=None):
+        """Return P(class | row) of the labelled rows, each by the model without that row.
+
+        `X` and `y` are those of `fit`. The row's own share is taken out of the statistics and the
+        parameters are estimated again from what is left: exact for the M step, while the
+        posteriors of the other rows stay those of the fit with the row. No model is fitted again.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_labelled_rows, n_classes)
+            For the rows with exactly one label, in their order.
+        """
+        return np.exp(self._loo(X, y, sample_weight))
+
+    def _loo(self, X, y, sample_weight):
+        rows = self._data(X)
+        knowledge = read_knowledge(y, rows.n_rows, self.classes_)
+        weight = self._weigh(knowledge, check_weight(sample_weight, X))
+        allowed = knowledge.allowed[:, self.component_classes_]
+        data, model = Partition(rows.views, rows.empty, weight, allowed), self._model()
+        eta = self.history_[-1].eta
+        with self._engine() as engine:
+            model.e_step(engine, data, self._theta(), self.beta_, eta)
+            exact = np.flatnonzero(knowledge.exact)
+            log_joint = leave_one_out(model, engine, data, exact, eta)
+        return self._by_class(log_softmax(self.beta_ * log_joint, axis=1))
+
+    def _log_proba(self, X):
+        """Return log P(class | row) before any calibration."""
+        return self._map(X, lambda *args: self._by_class(self._log_assign(*args)))
+
+    def _by_class(self, log_proba):
+        """Return the logarithms of the sums over the components of each class (Eq. 3.13)."""
+        if len(self.component_classes_) == len(self.classes_) == log_proba.shape[1]:
+            order = np.argsort(self.component_classes_, kind="stable")
+            if (self.component_classes_[order] == np.arange(len(order))).all():
+                return log_proba[:, order]
+        out = np.full((len(log_proba), len(self.classes_)), -np.inf)
+        for c in np.unique(self.component_classes_):
+            out[:, c] = logsumexp(log_proba[:, self.component_classes_ == c], axis=1)
+        return out
 
     @undo_on_error
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -156,7 +345,7 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         X : matrix, list, dict or Views
             The rows of the batch.
         y : array of shape (n_rows,)
-            Labels; -1, None, NaN or "" for a row without one.
+            Labels, as for `fit`.
         classes : array, optional
             All the classes there are. The first batch must have a labelled row of each.
         sample_weight : array of shape (n_rows,), optional
@@ -168,105 +357,45 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
             The estimator.
         """
         if classes is not None:
-            labels, known = read_labels(y, None)
-            seen = self.classes_ if hasattr(self, "classes_") else np.unique(labels[known])
-            seen, classes = seen.tolist(), np.asarray(classes).tolist()
-            missing = [label for label in classes if label not in seen]
-            if missing:
-                raise ValueError(f"class {missing[0]!r} has no labelled row; label one first")
-            strange = [label for label in seen if label not in classes]
-            if strange:
-                raise ValueError(f"label {strange[0]!r} is none of the classes {classes}")
+            fitted = hasattr(self, "classes_")
+            seen = (self.classes_ if fitted else read_knowledge(y, None).classes).tolist()
+            check_classes(np.asarray(classes).tolist(), seen)
         return super().partial_fit(X, y, sample_weight=sample_weight)
 
+    # -- what the base asks ------------------------------------------------------------------
+
     def _n_components(self):
-        return len(self.classes_)
+        return len(self.component_classes_)
+
+    def _classes(self):
+        return tuple(self.component_classes_.tolist())
 
     def _weight_prior(self):
         return 1.0
 
     def _name(self, component):
-        return self.classes_[component]
+        return self.classes_[self.component_classes_[component]]
+
+    def _rivals(self, log_joint):
+        """Return the best component, and the best one of another class."""
+        best = int(log_joint.argmax())
+        others = self.component_classes_ != self.component_classes_[best]
+        return best, int(np.where(others, log_joint, -np.inf).argmax())
 
     def _labels(self, proba):
-        return self.classes_[proba.argmax(axis=1)]
+        members = np.eye(len(self.classes_))[self.component_classes_]
+        return self.classes_[(proba @ members).argmax(axis=1)]
 
     def _knowledge(self, X, y, sample_weight):
-        """Return the row weights, and which classes every row may have."""
-        return self._know(*read_labels(y, len(X)), X, sample_weight)
+        """Return the row weights, and which components every row may have."""
+        knowledge = read_knowledge(y, len(X), self.classes_)
+        weight = self._weigh(knowledge, check_weight(sample_weight, X))
+        return weight, knowledge.allowed[:, self.component_classes_]
 
-    def _know(self, labels, known, X, sample_weight):
-        strange = ~np.isin(labels[known], self.classes_)
-        if strange.any():
-            label = labels[known][strange].tolist()[0]
-            raise ValueError(f"label {label!r} is none of the classes {self.classes_.tolist()}")
-        allowed = np.ones((len(labels), len(self.classes_)), dtype=bool)
-        allowed[known] = labels[known, np.newaxis] == self.classes_
-        weight = check_weight(sample_weight, X)
-        if self.unlabeled_weight != 1 and not known.all():
-            weight = np.ones(len(labels)) if weight is None else weight
-            weight[~known] *= self.unlabeled_weight
-        return weight, allowed
-
-
-def read_labels(y, n_rows):
-    """Return the labels as an array, and which rows have one."""
-    if y is None:
-        raise ValueError(
-            "MixtureClassifier requires y to be passed, but the target y is None; "
-            "mark rows without a label by -1, None, NaN or ''"
-        )
-    labels = column_or_1d(_as_array(y), warn=True)
-    if n_rows is not None and len(labels) != n_rows:
-        raise ValueError(f"y has {len(labels)} labels for {n_rows} rows; give one for each row")
-    if labels.dtype.kind == "f" and np.isinf(labels).any():
-        raise ValueError("Input y contains infinity or a value too large for a label")
-    known = ~np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
-    lost = {"nan", "None", "-1", "<NA>"}.intersection(labels[known].tolist())
-    if labels.dtype.kind == "U" and lost:
-        raise ValueError(
-            f"label {lost.pop()!r} looks like the mark of an unlabelled row that became text; use "
-            "'' instead, or np.array(y, dtype=object)"
-        )
-    if known.any():
-        labels = labels.copy() if labels.dtype != object else _narrowed(labels, known)
-        check_classification_targets(labels[known])
-    return labels, known
-
-
-def _check_class_weights(labels, weight, classes):
-    for label in classes.tolist():
-        if not weight[labels == label].any():
-            raise ValueError(
-                f"class {label!r} has no labelled row: sample_weight is 0 for all of them"
-            )
-
-
-def _as_array(y):
-    """Return an array in which markers of no label and labels of any type can stand together."""
-    if hasattr(y, "to_numpy"):
-        return y.to_numpy()
-    if isinstance(y, list | tuple) and any(_is_missing(label) for label in y):
-        labels = np.empty(len(y), dtype=object)
-        labels[:] = y
-        return labels
-    return np.asarray(y)
-
-
-def _is_missing(label):
-    if label is None or is_pandas_na(label) or is_scalar_nan(label):
-        return True
-    if isinstance(label, str):
-        return label == ""
-    return isinstance(label, Real) and not isinstance(label, bool | np.bool_) and label == -1
-
-
-def _narrowed(labels, known):
-    """Return labels of one type with its dtype."""
-    there = labels[known].tolist()
-    if len({isinstance(label, str) for label in there}) > 1:
-        raise ValueError("y mixes text and numbers; make all labels the one or the other")
-    there = np.asarray(there)
-    out = np.zeros(len(labels), dtype=there.dtype)
-    out[known] = there
-    return out
+    def _weigh(self, knowledge, weight):
+        """Return the weights of the rows: less of those of which less is known (EM-lambda)."""
+        if self.unlabeled_weight == 1:
+            return weight
+        certainty = knowledge.certainty
+        own = self.unlabeled_weight + (1 - self.unlabeled_weight) * certainty
+        return own if weight is None else weight * own

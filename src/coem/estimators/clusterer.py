@@ -10,6 +10,8 @@ from coem.estimators._base import BaseMixture
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin
 from coem.estimators._params import check_number, undo_on_error
+from coem.initialise import pool_views, start
+from coem.latent.block import Partition
 
 
 class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
@@ -19,10 +21,11 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
     ----------
     n_components : int, default=8
         Number of components (clusters).
-    family : str, Family or dict, default="multinomial"
+    family : str, Family or dict, default="auto"
         Density of a component in a view: a name ("multinomial", "bernoulli", "categorical",
         "gaussian", "von_mises_fisher"), an object of `coem.families`, or a dict from view to
-        either.
+        either. "auto" is "von_mises_fisher" for a dense view of unit rows, such as sentence
+        vectors, and "multinomial" for any other.
     coupling : {"co-em", "joint"}, default="co-em"
         "co-em": every view has a posterior of its own and learns from those of the others
         (Bickel & Scheffer 2005, Table 1). "joint": one posterior from the product of the views.
@@ -47,8 +50,9 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
         A fitted model goes on from its parameters. Given a start, there is one run.
     n_init : int, default=1
         Number of restarts; the one with the largest objective is kept.
-    max_iter : int, default=200
-        Largest number of rounds over all views.
+    max_iter : int, optional
+        Largest number of rounds over all views. None allows 200 after the schedules of `eta` and
+        `beta` have ended.
     tol : float, default=1e-6
         Stop when the objective changes by less, relative, over a round. 0 runs all rounds.
     patience : int, optional
@@ -110,7 +114,7 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
         self,
         n_components=8,
         *,
-        family="multinomial",
+        family="auto",
         coupling="co-em",
         eta=1.0,
         beta=1.0,
@@ -119,7 +123,7 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
         assign="joint",
         init="random",
         n_init=1,
-        max_iter=200,
+        max_iter=None,
         tol=1e-6,
         patience=None,
         dtype=None,
@@ -185,7 +189,15 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
                 f"n_samples={n_rows} rows cannot fill n_components={self.n_components} components"
             )
         matrices, empty = self._encode(views, reset=True)
-        return self._fit(matrices, empty, weight)
+        draw = self._given_start(len(views))
+        if draw is not None:
+            return self._fit(matrices, empty, weight, draw=draw)
+        pools = pool_views(self._model(), Partition(matrices, empty, weight))
+
+        def draw(model, data, rng):
+            return start(model, data, self.init, rng, pools)
+
+        return self._fit(matrices, empty, weight, draw=draw, n_runs=self.n_init)
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit the mixture and return the component of every row, of shape (n_rows,)."""
@@ -208,6 +220,9 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
 
     def _weight_prior(self):
         return 0.0
+
+    def _classes(self):
+        return None
 
     def _name(self, component):
         return int(component)

@@ -60,6 +60,19 @@ class Family(ABC):
         """Return ``estimate(stats(X, resp))``; a `wide` family may do so in less memory."""
         return self.estimate(self.stats(X, resp))
 
+    def log_prob_without(self, X: Matrix, own: Array, stats: Any) -> Array:
+        """Return log p(x | component) of rows, each under parameters that have not seen it.
+
+        `own` (n_rows, n_components) is the share that each row has in `stats`. A family overrides
+        this if the parameters that a row alone changes can be had for less.
+        """
+        rows = []
+        for i, share in enumerate(own):
+            x = X[i : i + 1]
+            rest = stats + self.stats(x, share[np.newaxis]).scaled(-1.0)
+            rows.append(self.log_prob(x, self.estimate(rest))[0])
+        return np.array(rows).reshape(own.shape)
+
     @abstractmethod
     def start(self, pooled: Any, n_components: int, rng: Rng) -> Theta:
         """Return random parameters near `pooled`, the statistics of all rows as one component."""

@@ -69,6 +69,23 @@ class Multinomial(CountFamily):
         """Return ``estimate(stats(X, resp))`` without ever having all the counts at once."""
         return counts.maximise(X, resp, self.alpha, self.precision)
 
+    def log_prob_without(self, X: Matrix, own: Array, stats: MultinomialStats) -> Array:
+        """Return log p(x | component) of rows, each less its own counts: those of its words."""
+        X = sp.csr_matrix(X, dtype=np.float64, copy=True)
+        X.sum_duplicates()
+        totals = stats.counts.sum(axis=1) + self.alpha * stats.counts.shape[1]
+        out = np.empty(own.shape)
+        for i, share in enumerate(own):
+            piece = slice(X.indptr[i], X.indptr[i + 1])
+            words, times = X.indices[piece], X.data[piece]
+            there = stats.counts[:, words] + self.alpha - np.outer(share, times)
+            # What is left of a difference of equal sums is rounding.
+            there = np.maximum(there, max(self.alpha, np.finfo(np.float64).tiny))
+            left = np.maximum(totals - share * times.sum(), np.finfo(np.float64).tiny)
+            logs = np.maximum(np.log(there) - np.log(left)[:, np.newaxis], counts.LOG_ZERO)
+            out[i] = logs @ times
+        return out
+
     def log_prior(self, theta: Theta) -> float:
         """Return the log density of the Dirichlet prior, up to a constant."""
         return self.alpha * counts.table_sum(theta) if self.alpha else 0.0

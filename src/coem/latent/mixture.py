@@ -92,7 +92,8 @@ class Mixture:
     coupling: Coupling = "co-em"
     rule: Rule = "soft"
     weights: Weights = "global"
-    weight_prior: float = 0.0  # pseudo-rows of every component in the mixture weights
+    weight_prior: float = 0.0  # pseudo-rows of every component (or class) in the mixture weights
+    classes: tuple[int, ...] | None = None  # the class of every component, if there are classes
     dtype: Any = field(default=np.float32)  # of responsibilities
 
     @property
@@ -233,8 +234,17 @@ class Mixture:
         total = sum(family.log_prior(params) for family, params in pairs)
         if self.weight_prior and self.weights != "uniform":
             rows = theta.log_weights if self.separate else theta.log_weights[:1]
-            total += self.weight_prior * float(rows.sum())
+            total += self.weight_prior * self._log_weight_prior(rows)
         return total
+
+    def _log_weight_prior(self, log_weights: Array) -> float:
+        """Return the logarithms of P(class) and P(component | class), added up."""
+        if self.classes is None:
+            return float(log_weights.sum())
+        members = self._members
+        of_class = np.log(np.exp(log_weights) @ members)  # (n_views, n_classes)
+        within = log_weights - of_class @ members.T
+        return float(of_class.sum() + within.sum())
 
     # -- M step ------------------------------------------------------------------------------
 
@@ -242,28 +252,28 @@ class Mixture:
         self, engine: Engine, data: Partition, theta: MixtureTheta, turn: int, eta: float
     ) -> MixtureTheta:
         """Return the parameters after the M step of a turn (2005, Eq. 17, 22)."""
-        resp, mass = self._learn_from(engine, data, turn, eta)
-        params = {v: self._maximise(engine, data, v, resp) for v in self._updated(turn)}
+        resp, mass = self.learn_from(engine, data, turn, eta)
+        params = {v: self._maximise(engine, data, v, resp) for v in self.updated(turn)}
         return self._next(theta, params, mass, turn)
 
     def gather(self, engine: Engine, data: Partition, turn: int, eta: float) -> Expected:
         """Return the statistics of the M step of a turn, to be added to those of other rows."""
-        resp, mass = self._learn_from(engine, data, turn, eta)
+        resp, mass = self.learn_from(engine, data, turn, eta)
         stats: list[Stats | None] = [None] * len(self.families)
-        for v in self._updated(turn):
-            stats[v] = self._stats(engine, data, v, self._weighted(data, v, resp))
+        for v in self.updated(turn):
+            stats[v] = self.stats(engine, data, v, self.weighted(data, v, resp))
         return Expected(tuple(stats), mass)
 
     def estimate(self, expected: Expected, theta: MixtureTheta, turn: int) -> MixtureTheta:
         """Return the parameters that given statistics lead to."""
-        params = {v: self.families[v].estimate(expected.views[v]) for v in self._updated(turn)}
+        params = {v: self.families[v].estimate(expected.views[v]) for v in self.updated(turn)}
         return self._next(theta, params, expected.mass, turn)
 
-    def _updated(self, turn: int) -> list[int]:
+    def updated(self, turn: int) -> list[int]:
         """Return the views that get new parameters in a turn."""
         return [turn] if self.separate else list(range(len(self.families)))
 
-    def _learn_from(
+    def learn_from(
         self, engine: Engine, data: Partition, turn: int, eta: float
     ) -> tuple[Array, Array]:
         """Return the responsibilities that a turn learns from, and the mass of the components."""
@@ -282,13 +292,14 @@ class Mixture:
 
         return mixed, engine.reduce(work, data.blocks)
 
-    def _weighted(self, data: Partition, v: int, resp: Array) -> Array:
+    def weighted(self, data: Partition, v: int, resp: Array) -> Array:
         """Return the responsibilities times the row weights, zero where the view is empty."""
         weight = data.view_weight(v)
         # In double: 3 r is r + r + r only if nothing is rounded.
         return resp if weight is None else resp * weight[:, np.newaxis]
 
-    def _stats(self, engine: Engine, data: Partition, v: int, resp: Array) -> Stats:
+    def stats(self, engine: Engine, data: Partition, v: int, resp: Array) -> Stats:
+        """Return the statistics of one view under weighted responsibilities."""
         family = self.families[v]
         if family.wide:
             return family.stats(data.views[v], resp)
@@ -298,10 +309,10 @@ class Mixture:
         return gathered
 
     def _maximise(self, engine: Engine, data: Partition, v: int, resp: Array) -> Theta:
-        family, resp = self.families[v], self._weighted(data, v, resp)
+        family, resp = self.families[v], self.weighted(data, v, resp)
         if family.wide:
             return family.maximise(data.views[v], resp)
-        return family.estimate(self._stats(engine, data, v, resp))
+        return family.estimate(self.stats(engine, data, v, resp))
 
     def _next(
         self, theta: MixtureTheta, params: dict[int, Theta], mass: Array, turn: int
@@ -309,7 +320,7 @@ class Mixture:
         """Return `theta` with new parameters of some views, and new weights."""
         views = range(len(self.families))
         log_weights = theta.log_weights.copy()
-        log_weights[turn if self.separate else slice(None)] = self._log_weights(mass)
+        log_weights[turn if self.separate else slice(None)] = self.log_weights(mass)
         return MixtureTheta(
             tuple(params.get(v, theta.params[v]) for v in views),
             log_weights,
@@ -317,12 +328,32 @@ class Mixture:
             turn,
         )
 
-    def _log_weights(self, mass: Array) -> Array:
-        k = self.n_components
+    @property
+    def _members(self) -> Array:
+        """Which class each component belongs to: (n_components, n_classes) of zeros and ones."""
+        present, codes = np.unique(np.asarray(self.classes), return_inverse=True)
+        return np.eye(len(present))[codes]
+
+    def log_weights(self, mass: Array) -> Array:
+        """Return the logarithms of the mixture weights for the mass of the components.
+
+        With classes the weight of a component is P(class) P(component | class), each with its
+        pseudo-rows (Nigam et al. 2006, Eq. 3.10-3.11).
+        """
+        if self.classes is None:
+            return safe_log(self._shares(mass))
+        members = self._members
+        weights = members @ self._shares(mass @ members)
+        for own in members.T.astype(bool):
+            weights[own] *= self._shares(mass[own])
+        return safe_log(weights)
+
+    def _shares(self, mass: Array) -> Array:
+        """Return the shares of the mass, pseudo-rows added."""
         mass = mass + self.weight_prior
         if self.weights == "uniform" or not mass.sum() > 0:
-            return np.full(k, -np.log(k))
-        return safe_log(mass / mass.sum())
+            return np.full(len(mass), 1.0 / len(mass))
+        return np.asarray(mass / mass.sum())
 
 
 def _agreement(block: Block, logs: Array) -> tuple[float, float, float]:

@@ -1,0 +1,44 @@
+"""Starts that a user gives: responsibilities, or a fitted model."""
+
+import numpy as np
+
+from coem.estimators._families import shape_of
+from coem.initialise import INITS
+
+
+def as_responsibilities(init, n_rows, n_components):
+    """Return `init` as an array whose rows sum to one."""
+    try:
+        resp = np.asarray(init, dtype=np.float64)
+    except (TypeError, ValueError):
+        resp = np.empty(())
+    if resp.ndim == 0:
+        raise ValueError(
+            f"init must be one of {', '.join(map(repr, INITS))}, an array of responsibilities "
+            f"(rows by components) or a fitted mixture, got {init!r}"
+        )
+    if resp.shape != (n_rows, n_components):
+        raise ValueError(
+            f"init must have shape ({n_rows}, {n_components}), rows by components, got {resp.shape}"
+        )
+    if not np.isfinite(resp).all() or resp.min() < 0:
+        raise ValueError("init must hold responsibilities, finite and 0 or more")
+    sums = resp.sum(axis=1, keepdims=True)
+    if not sums.all():
+        raise ValueError(f"init: row {int(sums.argmin())} has no responsibility above 0")
+    return resp / sums if np.abs(sums - 1).max() > 1e-6 else resp
+
+
+def check_warm(other, estimator):
+    """Refuse a fitted model that an estimator cannot go on from."""
+    same = (
+        other.view_names_ == estimator.view_names_ and other.view_widths_ == estimator.view_widths_
+    )
+    if not same or len(other.weights_) != estimator._n_components():
+        raise ValueError(
+            "init: the fitted model has other views, features or components "
+            f"({list(other.view_names_)}, {list(other.view_widths_)}, {len(other.weights_)})"
+        )
+    mine, theirs = estimator.families_.values(), other.families_.values()
+    if [shape_of(f) for f in mine] != [shape_of(f) for f in theirs]:
+        raise ValueError("init: the fitted model has other families than this one")

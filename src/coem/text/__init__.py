@@ -1,0 +1,30 @@
+"""Words before the model: choose a vocabulary, and make all documents equally long.
+
+The preprocessing of Nigam, McCallum & Mitchell (2006, Sec. 3.3 and 3.5.2) is one Pipeline: stop
+words belong to the vectorizer, the vocabulary is chosen by mutual information with the labels there
+are, and the counts of every document are scaled to a constant length.
+
+>>> from sklearn.feature_extraction.text import CountVectorizer
+>>> from sklearn.pipeline import make_pipeline
+>>> from coem import MixtureClassifier
+>>> from coem.text import ScaleLength, SelectWords
+>>> model = make_pipeline(
+...     CountVectorizer(stop_words="english"),
+...     SelectWords(4000),
+...     ScaleLength(),
+...     MixtureClassifier(),
+... )
+>>> texts = ["the puck and the goal", "a cpu and a disk", "goal after goal", "the disk of the cpu"]
+>>> model.fit(texts, ["hockey", "hardware", "", ""]).predict(texts[2:]).tolist()
+['hockey', 'hardware']
+
+The paper fixed the 4,000 words of Sec. 3.5.2 once, by the labels of the whole data set. A Pipeline
+chooses them anew from the labels that it is fitted with, so that no label of a test row takes part.
+"""
+
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from coem.text.scaling import DEFAULT_LENGTH, ScaleLength, scale_length
+from coem.text.vocabulary import SelectWords
+
+__all__ = ["DEFAULT_LENGTH", "ENGLISH_STOP_WORDS", "ScaleLength", "SelectWords", "scale_length"]
