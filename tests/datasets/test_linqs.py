@@ -5,10 +5,7 @@ import hashlib
 import lzma
 import os
 import sys
-import threading
 import zipfile
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -127,26 +124,12 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def server(place, monkeypatch):
+def server(place, web, monkeypatch):
     """Serve the folder ``home`` as the data set's public home."""
-    (place / "home").mkdir()
-    handler = partial(QuietHandler, directory=str(place / "home"))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
-        thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        url = f"http://127.0.0.1:{httpd.server_port}/cora.zip"
-        digests = _files.REGISTRY["cora"].sha256
-        monkeypatch.setitem(_files.REGISTRY, "cora", _files.Source(url, digests))
-        yield place / "home"
-        httpd.shutdown()
-        thread.join()
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    """A file server that does not write to the terminal."""
-
-    def log_message(self, *args):
-        """Say nothing."""
+    home, url = web
+    digests = _files.REGISTRY["cora"].sha256
+    monkeypatch.setitem(_files.REGISTRY, "cora", _files.Source(f"{url}/cora.zip", digests))
+    return home
 
 
 def write_zip(path, content=CONTENT, cites=CITES):
@@ -323,9 +306,12 @@ def test_no_server(place):
 @pytest.mark.parametrize("dataset", list(_files.REGISTRY))
 def test_registry_rows_are_complete(dataset):
     source = _files.REGISTRY[dataset]
-    assert source.url.startswith("https://")
+    assert source.url.startswith(("https://", "http://"))
     assert source.archive
-    assert all(len(bytes.fromhex(digest)) == 32 for digest in source.sha256.values())
+    digests = [*source.sha256.values(), *source.made.values()]
+    assert digests
+    assert all(len(bytes.fromhex(digest)) == 32 for digest in digests)
+    assert bool(source.members) == any(name.endswith(".tar") for name in source.sha256)
 
 
 @pytest.mark.parametrize(

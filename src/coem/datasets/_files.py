@@ -5,17 +5,25 @@ import hashlib
 import io
 import lzma
 import os
+import re
 import sys
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-Unpack: TypeAlias = Callable[[bytes], bytes]
+Content: TypeAlias = Any
+"""The bytes of a file, or for a tar archive a dict of its members' names and bytes."""
+
+Unpack: TypeAlias = Callable[[bytes], Content]
+
+MAX_TAR_BYTES = 2**28
+"""No data set here is a quarter as large: a tar archive that is larger is not read."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +32,35 @@ class Source:
 
     ``sha256`` maps the name of each file to the digest of its *uncompressed* content: the one
     thing that stays the same however the file is wrapped. ``url`` is the public home's file.
+    ``made`` does the same for files that were made from the original and have no public home.
+
+    A name that ends in ``.tar`` is an archive with many members. Those whose path ends in the
+    regular expression ``members`` are read, under the part of the path that it matches, and never
+    written to disk. The digest is that of `tree_digest`, so order, dates, owners and folders above
+    do not count. Not ``exact`` means that of the content letters and digits alone do, because the
+    copies of some old collections differ in line ends and stray bytes.
     """
 
     url: str
     sha256: Mapping[str, str]
+    made: Mapping[str, str] = field(default_factory=dict)
+    members: str = ""
+    exact: bool = True
 
     @property
     def archive(self) -> str:
         """Return the file name under which the public home delivers the data set."""
         return PurePosixPath(self.url).name
+
+    def expected(self, name: str) -> str:
+        """Return the digest that a file must have."""
+        return self.made[name] if name in self.made else self.sha256[name]
+
+    def digest(self, content: Content) -> str:
+        """Return the digest that a file has."""
+        if isinstance(content, dict):
+            return tree_digest(content, self.exact)
+        return hashlib.sha256(content).hexdigest()
 
 
 REGISTRY: dict[str, Source] = {
@@ -51,22 +79,87 @@ REGISTRY: dict[str, Source] = {
             "citeseer.cites": "cd9730630eaaa745058c2cd2cce6b9afb79ca71278a479aebec55f4cf5eb7f30",
         },
     ),
+    "20newsgroups_19997": Source(
+        url="http://qwone.com/~jason/20Newsgroups/20news-19997.tar.gz",
+        sha256={
+            "20_newsgroups.tar": "ff14e08e8be1a2d585a8c15db6abafadd63c9a89c7f9009f15ffcce064ea5114"
+        },
+        members=r"[^/]+/\d+",
+        exact=False,
+    ),
+    "20newsgroups": Source(
+        url="http://qwone.com/~jason/20Newsgroups/20news-bydate.tar.gz",
+        sha256={
+            "20news-bydate.tar": "81ec4db1dc216cf65c243a24a59508f7f4f9aee049b2f7fea8682f2077ca5d58"
+        },
+        members=r"20news-bydate-(?:train|test)/[^/]+/\d+",
+        exact=False,
+    ),
+    "20newsgroups_minilm": Source(
+        url="https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2",
+        sha256={},
+        made={
+            "embeddings.npy": "c419fb7d42182290dec1d40803d4205a65e0b13579bb212da2fc6a261fcf7e76",
+            "ids.txt": "00b5424d59b825c452bd1655a9f280030eecb1f3279cf5153b246470ff0fafa4",
+        },
+    ),
+    "reuters21578": Source(
+        url="http://www.daviddlewis.com/resources/testcollections/reuters21578/reuters21578.tar.gz",
+        sha256={
+            "reuters21578.tar": "c738afdb5bf4cb52bb0f624cb230df759433e079b590181bc56bd65dc581a862"
+        },
+        members=r"reut2-\d{3}\.sgm",
+    ),
+    "webkb": Source(
+        url="http://www.cs.cmu.edu/afs/cs.cmu.edu/project/theo-20/www/data/webkb-data.gtar.gz",
+        sha256={
+            "webkb-data.tar": "eca7b34a72ee2458d9e9741303519965c6fea56906ccbce45aa2652b009f4629"
+        },
+        made={"anchors.tsv": "32bd37f7e8472688507434db67a93142e2d7039e13e010ab949b3be139baabb4"},
+        members=r"(?:course|department|faculty|other|project|staff|student)/[a-z]+/[^/]+",
+        exact=False,
+    ),
+    "cluto": Source(
+        url="http://glaros.dtc.umn.edu/gkhome/cluto/cluto/download",
+        sha256={},
+        made={
+            "re0.mat": "102b4e77d0a5f1a84fe79abf399575576f5c451b43ccff81615db73dcd86f0aa",
+            "re0.mat.rclass": "a680ac9edf6f94d1e99a7c3e2cda92cded0a11d5a96752fecb48e9fc81dac456",
+            "re0.mat.clabel": "ff7a84cfbf8811cc50a6e96c4d321a0969c6b37cc44e262aa410b32a53634d96",
+            "fbis.mat": "84b812e730c92edffb0df55fe1ae8066ec99cdf910e7db6e27476cb0f2649603",
+            "fbis.mat.rclass": "912f1aad614864bc118da2292d07b37a275e59ee5b49ce7ef390a9401f59aa5f",
+            "fbis.mat.clabel": "c8f463d4835c6948485cd687e0e7869f11f2556a20f030d7a78316f3ade0c664",
+            "la1.mat": "c391e964b785ee7285bfb27429ea6e9cac7b9f3d3f37b8791724303569f3c82e",
+            "la1.mat.rclass": "81f6fd4f602bfcd82cf3eb6dab98e84571163f707d4db545ae744bcc02762238",
+            "hitech.mat": "a8b3d616236f8675f812cadab6a28fb0bab09afa8af465b88b06399ac79bc9d8",
+            "hitech.mat.rclass": "cdef3df4a7b56af2d48bfa70a8a7f086f1ac3f90472e39713a3be063f0de58ae",
+            "hitech.mat.clabel": "5df35882cc933557e74e735956a38bea9948f54d6cf440cc1915c0d69e0595e4",
+            "tr11.mat": "358796c5bf9bd4961f4d36ff816d69674c81698e4a2934f995e3bd0b7910f58f",
+            "tr11.mat.rclass": "2d738d4535bd2951ae1f354b03056807533310862ff225cf141cc873873292c0",
+            "tr11.mat.clabel": "5ab30b23154764aaa18236f78ec0e23da87617dbf68de97699ba12086a6c0440",
+            "wap.mat": "8d4244956214abce3bbddd04b9805e7f7686485cfc99283d38b62f6978d5719a",
+            "wap.mat.rclass": "5b0ec740b61d8bc53b7b48ee3b3d4987f8abd359512eb1ddd657fa7981b25b82",
+            "wap.mat.clabel": "bc5613cef925287251938c8da812b5f2517476bb633285e270995d5f60f1b6b4",
+        },
+    ),
 }
 """The data sets by name, which is also the name of their folder."""
 
 
-def read_files(dataset: str) -> dict[str, bytes]:
-    """Return the checked, uncompressed content of every file of a data set.
+def read_files(dataset: str, *names: str) -> dict[str, Content]:
+    """Return the checked, uncompressed content of the files of a data set.
 
     Parameters
     ----------
     dataset : str
         A name in `REGISTRY`.
+    *names : str
+        The files to read; all that have a public home by default.
 
     Returns
     -------
-    contents : dict of str to bytes
-        File name to content.
+    contents : dict of str to bytes or dict
+        File name to content, which for a tar archive is itself a dict of member to bytes.
 
     Raises
     ------
@@ -75,7 +168,27 @@ def read_files(dataset: str) -> dict[str, bytes]:
     OSError
         If a file is there but does not have the content of the original.
     """
-    return {name: _read(dataset, name) for name in REGISTRY[dataset].sha256}
+    return {name: _read(dataset, name) for name in names or REGISTRY[dataset].sha256}
+
+
+def tree_digest(tree: Mapping[str, bytes], exact: bool = True) -> str:
+    """Return the SHA-256 of the members of an archive, in the order of their names.
+
+    Each goes in as its name, a zero byte, the length of its content in decimal digits, a zero byte
+    and the content. Not ``exact`` leaves all but ASCII letters and digits out of the content and of
+    the end of the name.
+    """
+    pairs = ((name.encode("utf-8", "surrogateescape"), data) for name, data in tree.items())
+    if not exact:
+        pairs = ((n.rstrip(_NOT_WORDS), d.translate(None, _NOT_WORDS)) for n, d in pairs)
+    total = hashlib.sha256()
+    for name, data in sorted(pairs):
+        total.update(b"%s\0%d\0" % (name, len(data)))
+        total.update(data)
+    return total.hexdigest()
+
+
+_NOT_WORDS = bytes(byte for byte in range(256) if not (byte < 128 and chr(byte).isalnum()))
 
 
 def cache_dir() -> Path:
@@ -89,11 +202,13 @@ def cache_dir() -> Path:
     return Path(base) / "coem"
 
 
-def _read(dataset: str, name: str) -> bytes:
+def _read(dataset: str, name: str) -> Content:
     """Return the content of one file from the first place that has it."""
     for folder in _folders(dataset):
         with suppress(FileNotFoundError):
             return _find(folder, REGISTRY[dataset], name)
+    if name in REGISTRY[dataset].made:
+        raise FileNotFoundError(_homeless(dataset, name))
     return _download(dataset, name)
 
 
@@ -105,7 +220,7 @@ def _folders(dataset: str) -> Iterator[Path]:
     yield cache_dir() / dataset
 
 
-def _find(folder: Path, source: Source, name: str) -> bytes:
+def _find(folder: Path, source: Source, name: str) -> Content:
     """Return the checked content of a file in a folder, in whatever form the folder has it."""
     for path, unpack in _candidates(folder, source, name):
         if path.is_file():
@@ -115,10 +230,34 @@ def _find(folder: Path, source: Source, name: str) -> bytes:
 
 def _candidates(folder: Path, source: Source, name: str) -> Iterator[tuple[Path, Unpack]]:
     """Yield every form in which a folder may hold a file."""
-    yield folder / name, bytes
-    yield folder / f"{name}.gz", gzip.decompress
-    yield folder / f"{name}.xz", lzma.decompress
-    yield folder / source.archive, partial(_unzip, name=name)
+    read = partial(_untar, members=source.members) if name.endswith(".tar") else bytes
+    yield folder / name, read
+    yield folder / f"{name}.gz", lambda data: read(gzip.decompress(data))
+    yield folder / f"{name}.xz", lambda data: read(lzma.decompress(data))
+    if name not in source.made:
+        zipped = source.archive.endswith(".zip")
+        archive = partial(_unzip, name=name) if zipped else gzip.decompress
+        yield folder / source.archive, lambda data: read(archive(data))
+
+
+def _untar(data: bytes, members: str) -> dict[str, bytes]:
+    """Return the content of the members that count, by the part of the path that counts."""
+    pattern, tree, size, last = re.compile(rf"(?:.*/)?({members})", re.DOTALL), {}, 0, -1
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:", encoding="utf-8") as archive:
+        for member in archive:
+            # A damaged size may be negative, and older Pythons then read in circles.
+            if member.size < 0 or member.offset <= last:
+                raise tarfile.ReadError("its members overlap")
+            last = member.offset
+            match = pattern.fullmatch(member.name)
+            # Links and devices are passed over: what they point at is none of our business.
+            if match is None or not member.isreg():
+                continue
+            size += member.size
+            if size > MAX_TAR_BYTES:
+                raise tarfile.ReadError(f"it holds more than {MAX_TAR_BYTES} bytes")
+            tree[match[1]] = archive.extractfile(member).read()
+    return tree
 
 
 def _unzip(data: bytes, name: str) -> bytes:
@@ -130,24 +269,38 @@ def _unzip(data: bytes, name: str) -> bytes:
     raise zipfile.BadZipFile(f"there is no {name} in it")
 
 
-def _checked(path: Path, unpack: Unpack, source: Source, name: str) -> bytes:
+_BROKEN = (
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    ValueError,  # this and the next are what some damaged headers lead to
+    OverflowError,
+)
+
+
+def _checked(path: Path, unpack: Unpack, source: Source, name: str) -> Content:
     """Return the unpacked content of a path, or say what is wrong with it."""
     fix = f"delete it and fetch the data again, or put a fresh copy from {source.url} in its place"
+    if name in source.made:
+        fix = "put a fresh copy in its place"
     data = path.read_bytes()
     try:
         content = unpack(data)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+    except _BROKEN as error:
         raise OSError(f"{path} cannot be unpacked ({error}): {fix}.") from error
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != source.sha256[name]:
+    digest, expected = source.digest(content), source.expected(name)
+    if digest != expected:
         raise OSError(
             f"{path} does not hold the original {name} "
-            f"(its SHA-256 is {digest}, expected {source.sha256[name]}): {fix}."
+            f"(its SHA-256 is {digest}, expected {expected}): {fix}."
         )
     return content
 
 
-def _download(dataset: str, name: str) -> bytes:
+def _download(dataset: str, name: str) -> Content:
     """Fetch the data set's archive into the cache and return one of its files."""
     source, folder = REGISTRY[dataset], cache_dir() / dataset
     try:
@@ -180,4 +333,14 @@ def _not_found(dataset: str, name: str, reason: str) -> str:
         f"({os.environ.get('COEM_DATA') or 'not set'}) nor in the cache {cache_dir()}, and "
         f"{reason}: run `pip install coem[datasets]` and go online, or set COEM_DATA to a "
         f"directory with {REGISTRY[dataset].url} in its folder {dataset!r}."
+    )
+
+
+def _homeless(dataset: str, name: str) -> str:
+    """Say that a file can only be had from somebody who has it."""
+    return (
+        f"{name} of the data set {dataset!r} was found neither in the directory COEM_DATA "
+        f"({os.environ.get('COEM_DATA') or 'not set'}) nor in the cache {cache_dir()}, and it has "
+        f"no public home (it was made from {REGISTRY[dataset].url}): set COEM_DATA to a directory "
+        f"with it in its folder {dataset!r}."
     )
