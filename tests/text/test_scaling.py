@@ -85,7 +85,7 @@ def test_the_result_shares_no_memory_with_the_input():
 
 @pytest.mark.parametrize("tiny", [5e-324, 1e-300])
 def test_tiny_totals_do_not_overflow(tiny):
-    np.testing.assert_array_equal(scale_length([[tiny, 0.0]]), [[300, 0]])
+    np.testing.assert_array_equal(scale_length([[tiny, 0.0]]), [[600, 0]])
 
 
 def test_views_come_back_as_views_and_one_may_be_left_alone():
@@ -135,8 +135,14 @@ def test_dense_unit_rows_are_no_counts(dtype):
     rows[0] = 0
     rows[1] = [0, 1, 0]  # a document of one word could look like this
     for work in (scale_length, ScaleLength().fit):
-        with pytest.raises(ValueError, match=r"view 'meaning', row 2.*\{'meaning': None"):
-            work(Views(words=COUNTS, meaning=rows))
+        with pytest.raises(ValueError, match=r"view 'view0': all rows have Euclidean length 1"):
+            work(rows)
+    views = Views(words=COUNTS, meaning=rows)
+    with pytest.raises(ValueError, match=r"view 'meaning': .*\{'meaning': None"):
+        scale_length(views, {"words": 3, "meaning": 3})
+    for scaled in (scale_length(views), ScaleLength().fit_transform(views)):
+        np.testing.assert_array_equal(scaled["meaning"], rows)
+        np.testing.assert_array_equal(scaled["words"], scale_length(COUNTS))
     one_word = np.eye(3)[[0, 1, 1, 2]]
     np.testing.assert_array_equal(scale_length(one_word, 2), 2 * one_word)
     # Chance may give one new row that length.

@@ -27,10 +27,10 @@ def _for_view(family, X):
     """Return the family that a value stands for; "auto" looks at the rows of the view."""
     if not isinstance(family, str) or family != AUTO:
         return as_family(family)
-    return VonMisesFisher() if _has_unit_rows(X) else Multinomial()
+    return VonMisesFisher() if has_unit_rows(X) else Multinomial()
 
 
-def _has_unit_rows(X):
+def has_unit_rows(X):
     """Tell if rows are dense directions: of unit length or missing, and no zeros and ones."""
     if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
         return False

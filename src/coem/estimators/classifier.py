@@ -58,7 +58,10 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
     n_init : int, default=1
         Number of restarts, if some class has several components; the one with the largest
         objective is kept.
-    family, coupling, eta, beta, posterior, weights, assign, max_iter, tol, patience, dtype, n_jobs,
+    eta : float or Schedule, default=0.7
+        Consensus weight of several views, as for `MixtureClusterer`: a view that hears itself as
+        well holds on to what its labelled rows taught it.
+    family, coupling, beta, posterior, weights, assign, max_iter, tol, patience, dtype, n_jobs,
     random_state, engine, checkpoint, verbose
         As for `MixtureClusterer`. Mixture weights are P(class) P(component | class) here, with one
         pseudo-row for each class and for each component of a class (Eq. 3.10, 3.11).
@@ -99,7 +102,7 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         cv="loo",
         family="auto",
         coupling="co-em",
-        eta=1.0,
+        eta=0.7,
         beta=1.0,
         posterior="soft",
         weights="global",

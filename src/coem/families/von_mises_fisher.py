@@ -14,7 +14,7 @@ from coem.kernels import counts
 from coem.stats import Stats
 from coem.typing import Array, Matrix, Rng
 
-DEFAULT_KAPPA = 50.0  # with sentence embeddings 20 to 50 served best (DESIGN.md)
+DEFAULT_KAPPA = 20.0  # served best beside words; docs/papers/nigam-2006.md has the figures
 MAX_KAPPA = 1e6  # the end of "fit": rows that are all alike would ask for infinity
 _CHUNK = 1024  # rows: few enough that float32 sums over them lose nothing that matters
 

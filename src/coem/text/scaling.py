@@ -6,12 +6,13 @@ from numbers import Real
 import numpy as np
 import scipy.sparse as sp
 
+from coem.estimators._families import has_unit_rows
 from coem.estimators._params import undo_on_error
 from coem.families.base import check_magnitude
 from coem.text._base import CountTransformer, check_counts, is_several, per_view
 from coem.views import Views, as_views
 
-DEFAULT_LENGTH = 300.0  # the paper gives none
+DEFAULT_LENGTH = 600.0  # docs/papers/nigam-2006.md has the measurements
 
 
 class ScaleLength(CountTransformer):
@@ -23,9 +24,9 @@ class ScaleLength(CountTransformer):
 
     Parameters
     ----------
-    length : float or dict, default=300.0
-        Total of a row: one for all views, or a dict from view to a number, or to None for a view
-        to be left alone.
+    length : float or dict, default=600.0
+        Total of a row: one for all views (but dense views of unit rows, such as sentence vectors,
+        which are left alone), or a dict from view to a number, or to None to leave a view alone.
 
     Attributes
     ----------
@@ -111,9 +112,9 @@ def scale_length(X, length=DEFAULT_LENGTH):
     ----------
     X : matrix, list, dict or Views
         Counts. They are not changed.
-    length : float or dict, default=300.0
-        Total of a row: one for all views, or a dict from view to a number, or to None for a view
-        to be left alone.
+    length : float or dict, default=600.0
+        Total of a row: one for all views (but dense views of unit rows, such as sentence vectors,
+        which are left alone), or a dict from view to a number, or to None to leave a view alone.
 
     Returns
     -------
@@ -125,7 +126,7 @@ def scale_length(X, length=DEFAULT_LENGTH):
     >>> import numpy as np
     >>> from coem.text import scale_length
     >>> views = {"words": np.array([[1, 1], [6, 2]]), "meaning": np.array([[0.6, -0.8], [1, 0]])}
-    >>> scale_length(views, {"words": 4, "meaning": None})["words"].tolist()
+    >>> scale_length(views, 4)["words"].tolist()
     [[2.0, 2.0], [3.0, 1.0]]
     """
     views = as_views(X)
@@ -138,8 +139,11 @@ def scale_length(X, length=DEFAULT_LENGTH):
 def _lengths(length, views):
     """Return the length by view."""
     lengths = per_view("length", length, views.names)
+    if not isinstance(length, Mapping) and len(views.names) > 1:
+        # Sentence vectors beside words: one number is meant for the words.
+        lengths |= {name: None for name, X in views.items() if has_unit_rows(X)}
     for value in lengths.values():
-        if value is None and isinstance(length, Mapping):
+        if value is None and length is not None:
             continue
         if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < np.inf:
             raise ValueError(f"length must be a number above 0, got {value!r}")
@@ -176,22 +180,7 @@ def _check(views, lengths, *, directions):
             remedy = f"to leave the view alone give length={{{name!r}: None, ...}}"
             check_counts(X, name, remedy)
             check_magnitude(X, name)
-            if directions:
-                _check_directions(X, name, remedy)
-
-
-def _check_directions(X, view, remedy):
-    """Refuse dense rows that all have Euclidean length 1: an embedding, not counts."""
-    if sp.issparse(X) or X.dtype.kind != "f":
-        return
-    squares = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
-    rows = np.flatnonzero(squares > 0)
-    if not len(rows) or (np.abs(squares[rows] - 1) > 1e-4).any():
-        return
-    # A document of one word has length 1 as well, but its counts are whole.
-    fractional = rows[(X[rows] % 1 != 0).any(axis=1)]
-    if len(fractional):
-        raise ValueError(
-            f"view {view!r}, row {fractional[0]}: the row, like all others, has Euclidean length 1 "
-            f"and is no row of counts; {remedy}"
-        )
+            if directions and has_unit_rows(X):
+                raise ValueError(
+                    f"view {name!r}: all rows have Euclidean length 1 and are no counts; {remedy}"
+                )
