@@ -93,7 +93,7 @@ def read_knowledge(y, n_rows, classes=None):
     allowed[known] = labels[known, np.newaxis] == classes
     exact = known.copy()
     for row, entry in loose.items():
-        _check_known(named[row], classes)
+        _check_known(named[row], classes, f"y, row {row}: ")
         listed = np.isin(classes, named[row])
         allowed[row] = ~listed if isinstance(entry, Not) else listed
         if not allowed[row].any():
@@ -157,11 +157,11 @@ def _classes(labels, extra):
     return np.unique(np.asarray(every))
 
 
-def _check_known(labels, classes):
+def _check_known(labels, classes, where=""):
     strange = ~np.isin(labels, classes)
     if strange.any():
         label = np.asarray(labels)[strange].tolist()[0]
-        raise ValueError(f"label {label!r} is none of the classes {classes.tolist()}")
+        raise ValueError(f"{where}label {label!r} is none of the classes {classes.tolist()}")
 
 
 def read_labels(y, n_rows):
@@ -193,7 +193,9 @@ def _as_array(y):
     """Return an array in which markers of no label and labels of any type can stand together."""
     if hasattr(y, "to_numpy"):
         return y.to_numpy()
-    if isinstance(y, list | tuple) and any(_is_missing(label) for label in y):
+    # NumPy would make text of numbers beside text.
+    mixed = isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1
+    if mixed or (isinstance(y, list | tuple) and any(_is_missing(label) for label in y)):
         labels = np.empty(len(y), dtype=object)
         labels[:] = y
         return labels

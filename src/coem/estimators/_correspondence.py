@@ -1,5 +1,7 @@
 """Which class a component stands for, once annealing may have led it astray."""
 
+from numbers import Integral
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -20,7 +22,7 @@ def by_hand(mapping, classes, component_classes):
     """Return the class of every component as a person says; the others keep theirs."""
     out = np.array(component_classes)
     for component, label in mapping.items():
-        if component not in range(len(out)):
+        if not isinstance(component, Integral) or component not in range(len(out)):
             raise ValueError(
                 f"correspondence: {component!r} is no component; they are 0 to {len(out) - 1}"
             )
@@ -28,6 +30,19 @@ def by_hand(mapping, classes, component_classes):
             raise ValueError(f"correspondence: {label!r} is none of the classes {classes.tolist()}")
         out[component] = classes.tolist().index(label)
     return out
+
+
+def allowed_components(allowed, component_classes, weight):
+    """Return the weights of the rows, and which components they may have.
+
+    A class may be left without components. Its rows belong to none of them, and weigh nothing.
+    """
+    allowed = allowed[:, component_classes]
+    homeless = ~allowed.any(axis=1)
+    if not homeless.any():
+        return weight, allowed
+    weight = np.where(homeless, 0.0, 1.0 if weight is None else weight)
+    return weight, allowed | homeless[:, np.newaxis]
 
 
 def by_labels(model, theta, data, shares, component_classes):

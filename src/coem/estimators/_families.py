@@ -34,7 +34,8 @@ def has_unit_rows(X):
     """Tell if rows are dense directions: of unit length or missing, and no zeros and ones."""
     if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
         return False
-    lengths = np.linalg.norm(X.astype(np.float64, copy=False), axis=1)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(X.astype(np.float64, copy=False), axis=1)
     gone = np.isnan(lengths) | (lengths == 0)
     if gone.all() or (np.abs(lengths[~gone] - 1) > 1e-2).any():  # half precision is enough
         return False

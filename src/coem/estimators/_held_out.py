@@ -6,12 +6,12 @@ from numbers import Integral
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, check_random_state
 
-from coem.labels import deal, rows_by_class
+from coem.labels import deal, read_knowledge, rows_by_class
 from coem.metrics import expected_calibration_error
 from coem.views import as_views
 
@@ -25,13 +25,16 @@ def held_out(model, X, y, sample_weight, knowledge, cv):
     views, y = as_views(X), _as_objects(y)
     rows, parts, folds = [], [], []
     for fold, (train, test) in enumerate(_splits(cv, views, knowledge, model.random_state)):
+        _check_train(y[train], knowledge, fold)
         one = clone(model).set_params(calibrate=False, checkpoint=None)
+        if not isinstance(model.init, str | BaseEstimator):
+            one.set_params(init=np.asarray(model.init)[train])  # responsibilities of the rows
         weight = None if sample_weight is None else np.asarray(sample_weight)[train]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the fit to all rows tells
             one.fit(views[train], y[train], sample_weight=weight)
         rows.append(test)
-        parts.append(one._log_proba(views[test]))
+        parts.append(one.predict_log_proba(views[test]))
         folds.append(np.full(len(test), fold))
     return np.concatenate(rows), np.concatenate(parts), np.concatenate(folds)
 
@@ -59,6 +62,16 @@ def _splits(cv, views, knowledge, random_state):
         )
     for test in deal(by_class, min(cv, testable)):
         yield np.setdiff1d(everyone, test), test
+
+
+def _check_train(y, knowledge, fold):
+    """Refuse a fold that leaves a class without rows to train on."""
+    lost = np.setdiff1d(knowledge.classes, read_knowledge(y, None).classes).tolist()
+    if lost:
+        raise ValueError(
+            f"cv, fold {fold}: class {lost[0]!r} has no labelled row to train on; take fewer "
+            "folds, or coem.selection.LabeledKFold, which leaves one"
+        )
 
 
 def _as_objects(y):
@@ -103,8 +116,10 @@ def best_temperature(log_proba, truth):
         return 1.0
     target = np.full((n, n_classes), 1.0 / ((n + 2.0) * (n_classes - 1)))
     target[np.arange(n), truth] = (n + 1.0) / (n + 2.0)
+    target[np.isneginf(log_proba)] = 0.0  # a class without components has no temperature
+    finite = np.maximum(log_proba, -1e300)
 
     def loss(log_heat):
-        return -float((target * log_softmax(np.exp(log_heat) * log_proba, axis=1)).sum())
+        return -float((target * log_softmax(np.exp(log_heat) * finite, axis=1)).sum())
 
     return float(np.exp(minimize_scalar(loss, bounds=(-10.0, 3.0), method="bounded").x))

@@ -42,3 +42,16 @@ def check_warm(other, estimator):
     mine, theirs = estimator.families_.values(), other.families_.values()
     if [shape_of(f) for f in mine] != [shape_of(f) for f in theirs]:
         raise ValueError("init: the fitted model has other families than this one")
+
+
+def first_classes(init, classes, sizes):
+    """Return the class of every component: side by side, or as a fitted classifier has them."""
+    theirs = getattr(init, "component_classes_", None)
+    if theirs is None:
+        return np.repeat(np.arange(len(sizes)), sizes)
+    same = np.array_equal(init.classes_, classes)
+    if not same or not np.array_equal(np.bincount(theirs, minlength=len(sizes)), sizes):
+        raise ValueError(
+            "init: the fitted model has other classes, or other numbers of components for them"
+        )
+    return np.array(theirs)

@@ -5,13 +5,21 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
 from coem.estimators._base import BaseMixture
-from coem.estimators._correspondence import by_hand, by_labels, by_model, check_correspondence
+from coem.estimators._correspondence import (
+    allowed_components,
+    by_hand,
+    by_labels,
+    by_model,
+    check_correspondence,
+)
 from coem.estimators._held_out import calibration
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin, check_classes
 from coem.estimators._params import check_number, undo_on_error
+from coem.estimators._starts import first_classes
 from coem.estimators._subtopics import check_spec, choose, is_choice, sizes_of
 from coem.estimators.clusterer import check_weight
 from coem.initialise import prime, prime_apart
@@ -19,6 +27,7 @@ from coem.labels import read_knowledge
 from coem.latent.block import Partition
 from coem.latent.leave_out import leave_one_out
 from coem.schedules import as_schedule
+from coem.views import as_views
 
 
 class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixture):
@@ -177,17 +186,16 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         if not knowledge.certainty.any():
             raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
         self.classes_ = knowledge.classes
-        if is_choice(self.components_per_class):
+        chosen = self.components_per_class
+        if is_choice(chosen):
             best, table = choose(self, X, y, sample_weight, knowledge)
-            params = self.get_params(deep=False)
+            chosen, params = best.components_per_class, self.get_params(deep=False)
             vars(self).update(vars(best) | params)
             self.cv_results_ = table
         else:
             self._fit_known(views, knowledge, check_weight(sample_weight, views))
         if self.calibrate:
-            sizes = np.bincount(self.component_classes_, minlength=len(self.classes_))
-            fixed = dict(zip(self.classes_.tolist(), sizes.tolist(), strict=True))
-            fold = clone(self).set_params(components_per_class=fixed)
+            fold = clone(self).set_params(components_per_class=chosen)
             cv = 5 if self._by_loo() else self.cv
             self.calibration_ = calibration(fold, X, y, sample_weight, knowledge, cv)
         return self
@@ -210,7 +218,7 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
     def _fit_known(self, views, knowledge, weight):
         """Fit with a given number of components a class."""
         sizes = sizes_of(self.components_per_class, self.classes_)
-        self.component_classes_ = np.repeat(np.arange(len(sizes)), sizes)
+        self.component_classes_ = first_classes(self.init, self.classes_, sizes)
         shares = knowledge.shares(weight)
         if sizes.sum() > len(views):
             raise ValueError(
@@ -260,6 +268,7 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
         self : MixtureClassifier
             The estimator.
         """
+        check_is_fitted(self)
         check_correspondence(correspondence)
         self.component_classes_ = by_hand(correspondence, self.classes_, self.component_classes_)
         return self
@@ -273,11 +282,14 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
 
     def predict_proba(self, X):
         """Return P(class | row) as `assign` says, of shape (n_rows, n_classes)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X):
+        """Return the logarithm of `predict_proba`, which tells the unlikely apart."""
         log_proba = self._log_proba(X)
-        if self.calibrate:
-            heat = self.calibration_.inverse_temperature
-            log_proba = log_softmax(heat * log_proba, axis=1)
-        return np.exp(log_proba)
+        if not self.calibrate:
+            return log_proba
+        return log_softmax(self.calibration_.inverse_temperature * log_proba, axis=1)
 
     def component_proba(self, X):
         """Return P(component | row) as `assign` says, of shape (n_rows, n_components)."""
@@ -288,11 +300,12 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
 
         Rows without one do not count; a row with a set of classes is right in any of them.
         """
-        knowledge = read_knowledge(y, None, self.classes_)
+        predicted = self.predict(X)
+        knowledge = read_knowledge(y, len(predicted), self.classes_)
         rows = knowledge.certainty > 0
         if not rows.any():
             raise ValueError("y has no labelled row, so that there is nothing to score")
-        place = np.searchsorted(self.classes_, self.predict(X))
+        place = np.searchsorted(self.classes_, predicted)
         right = knowledge.allowed[np.arange(len(place)), place]
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
         return float(np.average(right[rows], weights=weight))
@@ -314,9 +327,8 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
     def _loo(self, X, y, sample_weight):
         rows = self._data(X)
         knowledge = read_knowledge(y, rows.n_rows, self.classes_)
-        weight = self._weigh(knowledge, check_weight(sample_weight, X))
-        allowed = knowledge.allowed[:, self.component_classes_]
-        data, model = Partition(rows.views, rows.empty, weight, allowed), self._model()
+        known = self._known(knowledge, check_weight(sample_weight, as_views(X)))
+        data, model = Partition(rows.views, rows.empty, *known), self._model()
         eta = self.history_[-1].eta
         with self._engine() as engine:
             model.e_step(engine, data, self._theta(), self.beta_, eta)
@@ -392,8 +404,11 @@ class MixtureClassifier(ClassifierMixin, OnlineMixin, MixtureMethods, BaseMixtur
     def _knowledge(self, X, y, sample_weight):
         """Return the row weights, and which components every row may have."""
         knowledge = read_knowledge(y, len(X), self.classes_)
-        weight = self._weigh(knowledge, check_weight(sample_weight, X))
-        return weight, knowledge.allowed[:, self.component_classes_]
+        return self._known(knowledge, check_weight(sample_weight, X))
+
+    def _known(self, knowledge, weight):
+        weight = self._weigh(knowledge, weight)
+        return allowed_components(knowledge.allowed, self.component_classes_, weight)
 
     def _weigh(self, knowledge, weight):
         """Return the weights of the rows: less of those of which less is known (EM-lambda)."""

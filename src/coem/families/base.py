@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -70,6 +71,9 @@ class Family(ABC):
         for i, share in enumerate(own):
             x = X[i : i + 1]
             rest = stats + self.stats(x, share[np.newaxis]).scaled(-1.0)
+            if hasattr(rest, "mass"):  # what is left of a difference of equal sums is rounding
+                left = np.where(rest.mass > 1e-13 * stats.mass, rest.mass, 0.0)
+                rest = replace(rest, mass=left)
             rows.append(self.log_prob(x, self.estimate(rest))[0])
         return np.array(rows).reshape(own.shape)
 

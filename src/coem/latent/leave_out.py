@@ -5,7 +5,7 @@ import numpy as np
 from coem.coupling import average
 from coem.engine import Engine
 from coem.latent.block import Partition
-from coem.latent.mixture import Mixture
+from coem.latent.mixture import Mixture, safe_log
 from coem.typing import Array
 
 
@@ -22,7 +22,7 @@ def leave_one_out(
     -------
     log_joint : ndarray of shape (len(rows), n_components)
     """
-    total = np.zeros((len(rows), model.n_components))
+    total, weights = np.zeros((len(rows), model.n_components)), []
     for turn in range(model.n_turns):
         resp, mass = model.learn_from(engine, data, turn, eta)
         for v in model.updated(turn):
@@ -32,8 +32,12 @@ def leave_one_out(
             part = model.families[v].log_prob_without(data.views[v][rows], own, stats)
             there = True if data.empty is None else ~data.empty[rows, v, np.newaxis]
             total += np.where(there, part, 0.0)
-    left = np.maximum(mass - _own_mass(model, data, rows, resp), 0.0)
-    return np.asarray(total + np.stack([model.log_weights(row) for row in left]))
+        left = np.maximum(mass - _own_mass(model, data, rows, resp), 0.0)
+        weights.append([np.exp(model.log_weights(row)) for row in left])
+    if model.separate and data.empty is not None and not data.empty.all():
+        weights = [weights[v] for v in np.flatnonzero(~data.empty.all(axis=0))]
+    # Per view they differ, and predictions take their mean (2005, Eq. 16).
+    return np.asarray(total + safe_log(np.mean(weights, axis=0)))
 
 
 def _own_mass(model: Mixture, data: Partition, rows: Array, resp: Array) -> Array:

@@ -1,0 +1,358 @@
+"""A doctor for classifiers: will the unlabelled rows help or hurt here."""
+
+import sys
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch, _safe_indexing, check_random_state
+from sklearn.utils.validation import _num_samples
+
+from coem import MixtureClassifier, MixtureClusterer
+from coem.estimators._held_out import best_temperature
+from coem.estimators._records import Records
+from coem.labels import read_knowledge
+from coem.selection.splitters import LabeledKFold, LabeledShuffleSplit
+
+LAMBDAS = (0.3, 0.1, 0.03)
+NUMBERS = (2, 5, 10, 20)
+FEW_CLASSES = 4  # up to so many, each class is also given more components by itself
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis:
+    """What `doctor` found.
+
+    Attributes
+    ----------
+    recommendation : str
+        What to do, and why.
+    settings : dict
+        The same as parameters of the classifier.
+    estimator : estimator
+        A clone of the one that was examined, with these settings.
+    table : list of records
+        One a variant: `variant`, `accuracy` on labelled rows held out, its `standard_error`,
+        `gain` over naive Bayes and the standard error of that, `log_loss` (calibrated), and
+        `settings`. The first is naive Bayes on the labelled rows alone.
+    restarts : list of records
+        One a run without labels from a start with some: `variant`, `objective` and `accuracy` on
+        the labelled rows that had no part in the start.
+    correlation : dict
+        Variant -> correlation of the two over the runs. Near 1, a more probable model is a more
+        accurate one; below 0, fitting the unlabelled rows better makes the classes worse.
+    """
+
+    recommendation: str
+    settings: dict
+    estimator: object
+    table: Records
+    restarts: Records
+    correlation: dict
+
+    def __repr__(self):
+        lines = [f"{'variant':36} accuracy  log loss"]
+        for row in self.table:
+            mark = " <-" if row.settings == self.settings else ""
+            figures = f"{row.accuracy:.3f} +- {row.standard_error:.3f}  {row.log_loss:.3f}"
+            lines.append(f"{row.variant:36} {figures}{mark}")
+        return "\n".join([*lines, self.recommendation])
+
+    def plot(self):
+        """Draw the accuracy of the variants, and objective against accuracy over the runs.
+
+        Returns
+        -------
+        figure : matplotlib.figure.Figure
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise ImportError("plot needs matplotlib: pip install coem[plot]") from error
+        figure = Figure(figsize=(11, 4.5), layout="constrained")
+        bars, dots = figure.subplots(1, 2)
+        _draw_variants(bars, self.table, self.settings)
+        _draw_runs(dots, self.restarts, self.correlation)
+        return figure
+
+
+def doctor(
+    estimator, X, y, *, n_splits=5, n_repeats=2, n_restarts=10, random_state=None, verbose=0
+):
+    """Say whether unlabelled rows will help, from the labelled rows alone.
+
+    Labelled rows are held out in repeated folds; a classifier is fitted to the others with and
+    without the unlabelled rows, with less weight for these, and with more components a class
+    (Nigam et al. 2006, Sec. 3.4). What is recommended is decided by the log loss on the held-out
+    rows, after each variant has been calibrated: with some 50 labels, accuracies that are 5 % apart
+    differ by chance, while probabilities tell sooner. Of the variants within a standard error of
+    the best, the simplest is taken. Then EM without labels is started from some of the labelled
+    rows, few or many, to see if a more probable model is a more accurate one (Fig. 3.2, 3.3).
+
+    Parameters
+    ----------
+    estimator : MixtureClassifier or Pipeline that ends in one
+        What is to be fitted. Steps that learn from labels, such as a choice of words, belong in
+        the pipeline: done before, they would have seen the rows that are held out.
+    X : matrix, list, dict or Views
+        Rows, labelled and not.
+    y : array of shape (n_rows,)
+        Labels; -1, None, NaN or "" for a row without one.
+    n_splits, n_repeats : int, default=5, 2
+        Folds, and how often they are dealt anew.
+    n_restarts : int, default=10
+        Runs without labels for the correlation; 0 leaves it out.
+    random_state : int, RandomState or None, default=None
+        Seed of folds and starts.
+    verbose : int, default=0
+        Write progress to stderr.
+
+    Returns
+    -------
+    diagnosis : Diagnosis
+        With `recommendation`, `settings`, `estimator`, `table`, `restarts`, `correlation` and
+        `plot()`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coem import MixtureClassifier
+    >>> from coem.selection import doctor
+    >>> rng = np.random.default_rng(0)
+    >>> topic = rng.integers(2, size=200)
+    >>> X = rng.poisson(np.array([[2, 1, 1, 0.5], [0.5, 1, 1, 2]])[topic])
+    >>> y = np.where(np.arange(200) < 20, topic, -1)
+    >>> diagnosis = doctor(MixtureClassifier(), X, y, random_state=0)
+    >>> diagnosis.table[0].variant
+    'naive Bayes'
+    """
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if not isinstance(last, MixtureClassifier):
+        raise ValueError(
+            "doctor examines a MixtureClassifier, or a Pipeline that ends in one, got "
+            f"{type(last).__name__}"
+        )
+    y = _as_objects(y)
+    knowledge = read_knowledge(y, _num_samples(X))
+    if knowledge.exact.all():
+        raise ValueError("every row has a label; there are no unlabelled rows to ask about")
+    rng = check_random_state(random_state)
+    seed = int(rng.randint(np.iinfo(np.int32).max))
+    tried = _variants(knowledge)
+    table, losses, naive = Records(), [], None
+    for number, (name, settings) in enumerate(tried, 1):
+        _tell(verbose, f"{number} of {len(tried)}: {name}")
+        model = _with(estimator, settings | {"calibrate": False, "checkpoint": None})
+        held = _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, plain=naive is None)
+        right, loss = _scores(*held)
+        losses.append(loss)
+        naive = right if naive is None else naive
+        table.append(_row(name, settings, right, loss, right - naive))
+    best = table[_choice(losses)]
+    asked = [table[1], best] if "components_per_class" in best.settings else [table[1]]
+    restarts = Records()
+    for row in asked if n_restarts else []:
+        _tell(verbose, f"restarts: {row.variant}")
+        restarts += _runs(_with(estimator, row.settings), row.variant, X, y, n_restarts, seed)
+    correlation = {row.variant: _correlation(restarts, row.variant) for row in asked if n_restarts}
+    words = _words(best, table, correlation)
+    fitted = _with(estimator, best.settings)
+    return Diagnosis(words, best.settings, fitted, table, restarts, correlation)
+
+
+def _variants(knowledge):
+    """Return names and settings of what is tried; naive Bayes and plain EM come first."""
+    tries = [("naive Bayes", {"unlabeled_weight": 0.0}), ("EM", {"unlabeled_weight": 1.0})]
+    tries += [(f"EM, unlabeled_weight={w}", {"unlabeled_weight": w}) for w in LAMBDAS]
+    classes = knowledge.classes.tolist()
+    most = len(knowledge.exact) // 10  # so many components that each can have some rows
+    alone = [{label: n} for n in NUMBERS for label in classes if len(classes) <= FEW_CLASSES]
+    for spec in [*NUMBERS, *alone]:
+        n = sum(spec.values()) if isinstance(spec, dict) else spec * len(classes)
+        if n <= most:
+            tries.append((f"EM, components_per_class={spec}", {"components_per_class": spec}))
+    return tries
+
+
+def _with(estimator, settings):
+    """Return a clone with other settings of its classifier."""
+    base = {"components_per_class": 1, "unlabeled_weight": 1.0} | settings
+    if not isinstance(estimator, Pipeline):
+        return clone(estimator).set_params(**base)
+    name = estimator.steps[-1][0]
+    return clone(estimator).set_params(**{f"{name}__{key}": v for key, v in base.items()})
+
+
+def _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, *, plain):
+    """Return rows, their true classes and log P(class) by models that have not seen them."""
+    rows, logs = [], []
+    n_splits = min(n_splits, max(2, int(knowledge.exact.sum()) // 2))
+    for repeat in range(n_repeats):
+        folds = LabeledKFold(n_splits, random_state=(seed + repeat) % 2**31)
+        for train, test in folds.split(np.zeros((len(y), 1)), y):
+            train = train[knowledge.certainty[train] > 0] if plain else train
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                fitted = clone(model).fit(_safe_indexing(X, train), y[train])
+            rows.append(test)
+            logs.append(fitted.predict_log_proba(_safe_indexing(X, test)))
+    rows = np.concatenate(rows)
+    return rows, knowledge.allowed.argmax(axis=1)[rows], np.concatenate(logs)
+
+
+def _scores(rows, truth, log_proba):
+    """Return accuracy and calibrated log loss of every row, averaged over the repeats."""
+    heat = best_temperature(log_proba, truth)
+    logs = log_softmax(heat * log_proba, axis=1)
+    _, place = np.unique(rows, return_inverse=True)
+    times = np.bincount(place)
+    right = np.bincount(place, weights=log_proba.argmax(axis=1) == truth) / times
+    return right, np.bincount(place, weights=-logs[np.arange(len(rows)), truth]) / times
+
+
+def _choice(losses):
+    """Return the first variant that is as good as the best one, but for chance.
+
+    The simpler ones come first. As good means that the mean difference over the rows is within
+    its standard error.
+    """
+    best = losses[int(np.argmin([loss.mean() for loss in losses]))]
+    for place, loss in enumerate(losses):
+        worse = loss - best
+        if worse.mean() <= worse.std() / np.sqrt(len(worse)):
+            return place
+    raise AssertionError("the best is as good as itself")
+
+
+def _row(name, settings, right, loss, gain):
+    n = np.sqrt(len(right))
+    return Bunch(
+        variant=name,
+        accuracy=float(right.mean()),
+        standard_error=float(right.std() / n),
+        gain=float(gain.mean()),
+        gain_standard_error=float(gain.std() / n),
+        log_loss=float(loss.mean()),
+        settings=settings,
+    )
+
+
+def _runs(model, name, X, y, n_restarts, seed):
+    """Start EM without labels from some of the labelled rows; score it on others.
+
+    Starts from few and from many rows end in places of different quality, and show what a better
+    objective is worth.
+    """
+    classifier = model
+    if isinstance(model, Pipeline):
+        X, classifier = clone(model[:-1]).fit_transform(X, y), model[-1]
+    records = Records()
+    for train, test in _starts(y, n_restarts, seed):
+        known = np.full(len(y), None, dtype=object)
+        known[train] = y[train]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            first = clone(classifier).set_params(max_iter=1, tol=0, random_state=seed)
+            first.fit(X, known)
+            shared = set(MixtureClusterer().get_params(deep=False)) - {"n_components", "init"}
+            params = {k: v for k, v in classifier.get_params(deep=False).items() if k in shared}
+            free = MixtureClusterer(len(first.weights_), init=first, **params).fit(X)
+        proba = free.predict_proba(_safe_indexing(X, test))
+        members = np.eye(len(first.classes_))[first.component_classes_]
+        guess = first.classes_[(proba @ members).argmax(axis=1)]
+        accuracy = float(np.mean([a == b for a, b in zip(guess, y[test], strict=True)]))
+        records.append(Bunch(variant=name, objective=free.objective_, accuracy=accuracy))
+    return records
+
+
+def _starts(y, n_restarts, seed):
+    """Yield labelled rows to start from, from one a class to half of them, and rows to score."""
+    knowledge = read_knowledge(y, None)
+    exact = int(knowledge.exact.sum())
+    n_classes = len(np.unique(knowledge.allowed.argmax(axis=1)[knowledge.exact]))
+    half = max(1, min(exact // 2, exact - n_classes))
+    sizes = np.geomspace(n_classes, max(exact - half, n_classes), n_restarts).round().astype(int)
+    for run, size in enumerate(sizes.tolist()):
+        split = LabeledShuffleSplit(
+            1, test_size=half, train_size=size, random_state=(seed + run) % 2**31
+        )
+        for train, test in split.split(np.zeros((len(y), 1)), y):
+            yield train[knowledge.exact[train]], test
+
+
+def _correlation(restarts, name):
+    """Return the correlation of objective and accuracy; 0 if either never changes."""
+    pairs = np.array([(r.objective, r.accuracy) for r in restarts if r.variant == name])
+    if len(pairs) < 3 or (np.ptp(pairs, axis=0) <= 1e-9 * np.abs(pairs).max(axis=0)).any():
+        return 0.0
+    return float(np.corrcoef(pairs.T)[0, 1])
+
+
+def _words(best, table, correlation):
+    """Return the recommendation as a person would give it."""
+    naive, plain = table[0], table[1]
+    against = f"held-out accuracy {best.accuracy:.3f}, naive Bayes {naive.accuracy:.3f}"
+    if best is naive:
+        others = max(table[1:], key=lambda row: row.accuracy)
+        advice = (
+            "Use plain naive Bayes on the labelled rows (unlabeled_weight=0): as far as these "
+            "labels tell, the unlabelled rows do not help here (held-out accuracy "
+            f"{naive.accuracy:.3f}, at most {others.accuracy:.3f} with them)."
+        )
+    elif best is plain:
+        advice = f"Use the unlabelled rows as they are ({against})."
+    elif "components_per_class" in best.settings:
+        spec = best.settings["components_per_class"]
+        advice = (
+            f"Use the unlabelled rows with more components: components_per_class={spec!r} "
+            f"({against}, one component a class {plain.accuracy:.3f})."
+        )
+    else:
+        weight = best.settings["unlabeled_weight"]
+        advice = (
+            f"Use the unlabelled rows with less weight: unlabeled_weight={weight} ({against}, with "
+            f"full weight {plain.accuracy:.3f})."
+        )
+    if best is not naive and abs(best.gain) <= 2 * best.gain_standard_error:
+        advice += " The labelled rows are too few to be sure: the gain is within chance."
+    for name, r in correlation.items():
+        trend = "more" if r > 0.3 else "less" if r < -0.3 else "neither more nor less"
+        advice += f" {name}: a more probable model is {trend} accurate (r = {r:.2f})."
+    return advice
+
+
+def _as_objects(y):
+    out = np.empty(len(y), dtype=object)
+    out[:] = list(y)
+    return out
+
+
+def _tell(verbose, text):
+    if verbose:
+        sys.stderr.write(f"[doctor] {text}\n")
+
+
+def _draw_variants(axes, table, settings):
+    names = [row.variant for row in table]
+    colours = ["C1" if row.settings == settings else "C0" for row in table]
+    errors = [row.standard_error for row in table]
+    axes.barh(names, [row.accuracy for row in table], xerr=errors, color=colours)
+    axes.invert_yaxis()
+    axes.set_xlabel("accuracy on labelled rows held out")
+    axes.set_title("recommended in orange", loc="left", fontsize="small")
+
+
+def _draw_runs(axes, restarts, correlation):
+    for name, r in correlation.items():
+        mine = [row for row in restarts if row.variant == name]
+        label = f"{name} (r = {r:.2f})"
+        axes.plot([m.objective for m in mine], [m.accuracy for m in mine], "o", label=label)
+    axes.set_xlabel("objective of EM without labels, from starts with some")
+    axes.set_ylabel("accuracy on labelled rows held out")
+    axes.locator_params(axis="x", nbins=4)
+    if correlation:
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.01), frameon=False, fontsize="small")
