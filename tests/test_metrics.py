@@ -5,7 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from coem.metrics import agreement_rate, aligned_accuracy, cluster_entropy, dissent
+from coem.metrics import (
+    agreement_rate,
+    aligned_accuracy,
+    cluster_entropy,
+    dissent,
+    expected_calibration_error,
+)
 
 TINY = np.finfo(np.float64).tiny
 
@@ -310,3 +316,82 @@ def test_dissent_ignores_what_stands_in_empty_views(rng):
 def test_bad_posteriors(posteriors, empty, message):
     with pytest.raises(ValueError, match=message):
         dissent(posteriors, empty)
+
+
+# expected_calibration_error --------------------------------------------------------------------
+
+
+def slow_calibration(truth, proba, n_bins):
+    """Equation (3) of Guo et al. 2017, bin by bin: (0, 1/m], (1/m, 2/m], ..."""
+    total = 0.0
+    for b in range(n_bins):
+        right, confidence = [], []
+        for label, row in zip(truth, proba.tolist(), strict=True):
+            if b / n_bins < max(row) <= (b + 1) / n_bins:
+                confidence.append(max(row))
+                right.append(row.index(max(row)) == label)
+        if right:
+            gap = abs(sum(right) / len(right) - sum(confidence) / len(confidence))
+            total += len(right) / len(truth) * gap
+    return total
+
+
+def test_calibration_worked_by_hand():
+    # Bins of a quarter. Confidence 0.6, 0.7 (both right): gap 1 - 0.65 = 0.35, two of five rows.
+    # Confidence 0.8, 0.9, 1.0 (one right): gap 0.9 - 1/3, three of five rows.
+    proba = [[0.6, 0.4], [0.3, 0.7], [0.8, 0.2], [0.1, 0.9], [1.0, 0.0]]
+    value = expected_calibration_error([0, 1, 1, 0, 0], proba, n_bins=4)
+    assert value == pytest.approx(0.4 * 0.35 + 0.6 * (0.9 - 1 / 3), rel=1e-14)
+    # In one bin errors of both signs cancel: mean confidence 0.8, three of five right.
+    value = expected_calibration_error([0, 1, 1, 0, 0], proba, n_bins=1)
+    assert value == pytest.approx(0.2, rel=1e-14)
+
+
+def test_calibration_of_the_edges():
+    # 0.5 is the end of the first of two bins, and what is above it begins the second.
+    proba = [[0.5, 0.5], [0.5 + 1e-9, 0.5 - 1e-9]]
+    apart = expected_calibration_error([1, 0], proba, n_bins=2)
+    assert apart == pytest.approx(0.5 * 0.5 + 0.5 * 0.5)
+    assert expected_calibration_error([1, 0], proba, n_bins=1) == pytest.approx(0.0, abs=1e-9)
+    assert expected_calibration_error([0, 1], np.eye(2)) == 0.0
+    assert expected_calibration_error([1, 0], np.eye(2)) == 1.0
+    assert expected_calibration_error([0, 0], np.ones((2, 1))) == 0.0
+    assert expected_calibration_error([0], [[1.0 + 1e-12, 0.0]]) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 7, 15, 100])
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_calibration_equals_slow_loop(rng, n_bins, n_classes):
+    proba = rng.dirichlet(np.full(n_classes, 0.5), size=200)
+    truth = np.array([rng.choice(n_classes, p=p) for p in proba])
+    expected = slow_calibration(truth.tolist(), proba, n_bins)
+    assert 0 < expected < 0.5
+    value = expected_calibration_error(truth, proba, n_bins=n_bins)
+    assert value == pytest.approx(expected, rel=1e-12)
+    if n_bins == 15:
+        assert expected_calibration_error(truth, proba) == value
+    order = rng.permutation(200)
+    shuffled = expected_calibration_error(truth[order], proba[order], n_bins=n_bins)
+    assert shuffled == pytest.approx(value, rel=1e-12)
+    names = np.array(list("edcba"))[:n_classes]
+    named = expected_calibration_error(names[truth], proba, classes=names, n_bins=n_bins)
+    assert named == value
+    columns = rng.permutation(n_classes)
+    moved = expected_calibration_error(
+        names[truth], proba[:, columns], classes=names[columns], n_bins=n_bins
+    )
+    assert moved == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("truth", "proba", "options", "message"),
+    [
+        ([0, 1], [[1.0, 0.0]], {}, r"proba has shape \(1, 2\) for 2 labels"),
+        ([], np.ones((0, 2)), {}, "and one label at least"),
+        ([0], [0.5], {}, r"proba has shape \(1,\) for 1 labels"),
+        ([0], [[0.5, 0.5]], {"classes": ["a"]}, "there are 1 classes for 2 columns"),
+    ],
+)
+def test_bad_calibration(truth, proba, options, message):
+    with pytest.raises(ValueError, match=message):
+        expected_calibration_error(truth, proba, **options)
