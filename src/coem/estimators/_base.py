@@ -343,9 +343,8 @@ class BaseMixture(BaseEstimator):
         """Return the logarithm of that posterior, which tells the unlikely apart."""
         if self.assign == "joint":
             log_proba = self._joint(block, theta, model, 1.0).log_posterior
-            log_proba = (
-                log_proba if self.beta_ == 1 else log_softmax(self.beta_ * log_proba, axis=1)
-            )
+            # For beta = 1 too: beside an evidence of 1e8 the differences have lost their sum.
+            log_proba = log_softmax(self.beta_ * log_proba, axis=1)
         else:
             log_proba = safe_log(average(self._view_posteriors(block, theta, model), block.empty))
         if block.empty is not None:

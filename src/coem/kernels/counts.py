@@ -180,7 +180,8 @@ def _fill(table: Array, sums: Array, alpha: float, first: int) -> None:
     # Waking a thread costs as much as adding up some hundred thousand numbers.
     each_row = threads.spread if sums.size > 1 << 20 else map
     totals = np.array(list(each_row(np.sum, sums))) + alpha * n_features
-    scale = 1.0 / np.where(totals > 0, totals, 1.0)
+    nothing = totals < np.finfo(np.float64).tiny  # the inverse would be infinite
+    scale = 1.0 / np.where(nothing, 1.0, totals)
     memory = _memory(table)
 
     def work(lo: int) -> None:
@@ -188,7 +189,7 @@ def _fill(table: Array, sums: Array, alpha: float, first: int) -> None:
         _compiled.log_table(sums, lo, hi, alpha, scale, LOG_ZERO, memory, len(table), first)
 
     threads.spread(work, range(0, n_features, WORDS))
-    for j in np.flatnonzero(totals <= 0):
+    for j in np.flatnonzero(nothing):
         table[first + j] = -np.log(n_features)
 
 
