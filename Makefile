@@ -43,9 +43,13 @@ format: setup
 bench: setup
 	$(BIN)/python benchmarks/bench_em.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/citations.py
+	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/few_labels.py
 
 experiments: setup
 	$(BIN)/python benchmarks/citations.py
+	$(BIN)/python benchmarks/few_labels.py --defaults
+	$(BIN)/python benchmarks/lengths.py
+	$(BIN)/python benchmarks/filtering.py --topics
 
 demo: setup
 	$(BIN)/python examples/demo.py

@@ -171,9 +171,17 @@ def test_labels_of_the_wrong_length():
 def test_a_label_that_was_never_seen():
     model = MixtureClassifier().fit(X, np.array(list("abc"))[GROUP])
     for y in (["z", *"abcabcabc"], [{"z", "a"}, *"abcabcabc"], [Not("z"), *"abcabcabc"]):
-        for method in (model.score, model.partial_fit):
-            with pytest.raises(ValueError, match=r"label 'z' is none of the classes \['a', 'b'"):
-                method(X[:10], y)
+        with pytest.raises(ValueError, match=r"label 'z' is none of the classes \['a', 'b'"):
+            model.partial_fit(X[:10], y)
+
+
+def test_a_row_of_a_class_that_was_never_seen_is_not_right():
+    model = MixtureClassifier().fit(X, np.array(list("abc"))[GROUP])
+    right = model.predict(X[:10])
+    assert model.score(X[:10], right) == 1.0
+    assert model.score(X[:10], ["z", *right[1:]]) == pytest.approx(0.9)
+    assert model.score(X[:10], [{"z", right[0]}, *right[1:]]) == 1.0
+    assert model.score(X[:10], [Not("z"), *right[1:]]) == 1.0
 
 
 def test_nothing_known_at_all():

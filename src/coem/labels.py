@@ -102,6 +102,13 @@ def read_knowledge(y, n_rows, classes=None):
     return Knowledge(classes, allowed, exact)
 
 
+def all_classes(y, classes):
+    """Return the classes and those that `y` names besides."""
+    labels, known, loose = read_loose_labels(y, None)
+    named = [label for row, entry in loose.items() for label in _members(entry, row)]
+    return np.unique(np.concatenate([classes, _classes(labels[known], named)]))
+
+
 def read_loose_labels(y, n_rows):
     """Return the labels, which rows have exactly one, and row -> its set of classes or `Not`."""
     array = y.to_numpy() if hasattr(y, "to_numpy") else y

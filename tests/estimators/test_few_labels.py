@@ -2,6 +2,8 @@
 
 import pickle
 import warnings
+from copy import deepcopy
+from functools import cache
 
 import numpy as np
 import pytest
@@ -128,10 +130,16 @@ def made(option):
     return MixtureClassifier(**({"random_state": 0} | OPTIONS[option]))
 
 
-def fitted(option):
+@cache
+def kept(option):
+    """Return a fitted model that is not to be changed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # components of candidates die
         return made(option).fit(COUNTS, PARTLY)
+
+
+def fitted(option):
+    return deepcopy(kept(option))
 
 
 def same_bits(one, other):
@@ -159,14 +167,13 @@ def test_parameters_go_round(option):
         assert value is params[name]
     copy = clone(model)
     assert repr(copy) == repr(model)
-    assert not hasattr(clone(fitted(option)), "theta_")
+    assert not hasattr(clone(kept(option)), "theta_")
 
 
 @every_option
 def test_a_fit_leaves_the_parameters_alone(option):
     before = made(option).get_params(deep=False)
-    model = fitted(option)
-    after = model.get_params(deep=False)
+    after = kept(option).get_params(deep=False)
     assert before.keys() == after.keys()
     for name, value in OPTIONS[option].items():
         assert after[name] is value
@@ -187,11 +194,11 @@ def test_a_pickle_is_the_model(option):
 
 @every_option
 def test_a_second_fit_is_the_first(option):
-    model, once = fitted(option), fitted(option)
+    model = fitted(option)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(COUNTS, PARTLY)
-    same_bits(model, once)
+    same_bits(model, kept(option))
 
 
 def test_hyper_parameters_of_the_family():
@@ -227,12 +234,12 @@ def test_a_failed_fit_leaves_the_old_model(case):
     with pytest.raises(NotFittedError):
         new.predict(COUNTS)
     assert vars(new).keys() == vars(MixtureClassifier()).keys()
-    kept = model.get_params(deep=False)
+    params = model.get_params(deep=False)
     model.set_params(**options)
     with pytest.raises(ValueError, match=r"\w"):
         model.fit(X, y)
-    model.set_params(**kept)
-    same_bits(model, fitted("sub-topics"))
+    model.set_params(**params)
+    same_bits(model, kept("sub-topics"))
 
 
 def test_nothing_works_before_a_fit():
@@ -285,7 +292,6 @@ FAMILIES = {
     "categorical, alpha=0": Categorical(alpha=0.0),
     "full": Gaussian("full"),
     "tied": Gaussian("tied"),
-    "spherical": Gaussian("spherical"),
     "von Mises-Fisher": VonMisesFisher(),
     "von Mises-Fisher, fit": VonMisesFisher("fit", alpha=0.0),
 }
@@ -335,7 +341,7 @@ def check(model, X, y, weight=None):
         assert np.isfinite(proba).all()
         np.testing.assert_allclose(proba.sum(axis=-1), 1.0, rtol=1e-9)
     if len(model.classes_) > 1:
-        assert all(np.isfinite(one.log_odds) for one in model.explain(X))
+        assert all(np.isfinite(one.log_odds) for one in model.explain(X[:4]))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -345,11 +351,12 @@ def check(model, X, y, weight=None):
 @pytest.mark.filterwarnings("ignore:the objective fell:RuntimeWarning")
 def test_never_nan(case, family, init):
     X, y, k = CASES[case](*rows_for(FAMILIES[family]))
-    options = {"family": FAMILIES[family], "init": init, "max_iter": 6, "random_state": 0}
-    for components in (1, k):
+    options = {"family": FAMILIES[family], "init": init, "max_iter": 4, "random_state": 0}
+    for components in (1, k) if init == "random" else (k,):  # one component starts by itself
         model = MixtureClassifier(components_per_class=components, **options).fit(X, y)
         check(model, X, y)
-        check(model.partial_fit(X[:6], y[:6]), X, y)
+        proba = model.partial_fit(X[:6], y[:6]).predict_proba(X)
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-9)
     views, weight = Views(a=X, b=X[::-1].copy()), np.where(GROUP == 1, 1e-9, 2.0)
     model = MixtureClassifier(components_per_class=k, unlabeled_weight=0.2, **options)
     check(model.fit(views, y, sample_weight=weight), views, y, weight)

@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.estimators._correspondence import by_hand, check_correspondence
 from coem.estimators.clusterer import check_weight
-from coem.labels import read_knowledge
+from coem.labels import all_classes, read_knowledge
 from coem.latent.block import Partition
 from coem.latent.leave_out import leave_one_out
 from coem.views import as_views
@@ -43,11 +43,12 @@ class LabelledMethods:
         Rows without one do not count; a row with a set of classes is right in any of them.
         """
         predicted = self.predict(X)
-        knowledge = read_knowledge(y, len(predicted), self.classes_)
+        # With the classes of `y` itself: a row of a class that was never seen is not right.
+        knowledge = read_knowledge(y, len(predicted), all_classes(y, self.classes_))
         rows = knowledge.certainty > 0
         if not rows.any():
             raise ValueError("y has no labelled row, so that there is nothing to score")
-        place = np.searchsorted(self.classes_, predicted)
+        place = np.searchsorted(knowledge.classes, predicted)
         right = knowledge.allowed[np.arange(len(place)), place]
         weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
         return float(np.average(right[rows], weights=weight))
