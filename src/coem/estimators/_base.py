@@ -11,15 +11,15 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, _clone_parametrized
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from coem.coupling import COUPLINGS, average
 from coem.em import em
 from coem.engine import LocalEngine
 from coem.estimators._families import (
-    check_same_views,
     families_for,
     family_parts,
+    read_views,
     with_field,
 )
 from coem.estimators._params import (
@@ -38,7 +38,6 @@ from coem.latent.block import Partition, any_empty
 from coem.latent.mixture import WEIGHTS, Mixture, MixtureTheta, safe_log
 from coem.posterior import RULES, posterior
 from coem.schedules import Constant, as_schedule
-from coem.views import as_views
 
 ASSIGNS = ("joint", "average")
 
@@ -104,21 +103,6 @@ class BaseMixture(BaseEstimator):
         return copied
 
     # -- data --------------------------------------------------------------------------------
-
-    def _read(self, X, *, reset):
-        """Return checked views, and see that their names and widths are those of `fit`."""
-        views = as_views(X)
-        if not reset and set(views.names) == set(self.view_names_):
-            views = views[list(self.view_names_)]  # by name, in whatever order they came
-        if not reset:
-            check_same_views(views, self.view_names_, self.view_widths_, type(self).__name__)
-        validate_data(
-            self, X if hasattr(X, "columns") else views, reset=reset, skip_check_array=True
-        )
-        if reset:
-            self.view_names_ = tuple(views.names)
-            self.view_widths_ = tuple(views[name].shape[1] for name in views.names)
-        return views
 
     def _encode(self, views, *, reset):
         """Return encoded matrices and which of their rows are empty."""
@@ -308,7 +292,7 @@ class BaseMixture(BaseEstimator):
 
     def _data(self, X):
         check_is_fitted(self)
-        views = self._read(X, reset=False)
+        views = read_views(self, X, reset=False)
         matrices, empty = self._encode(views, reset=False)
         return Partition(matrices, empty)
 

@@ -3,8 +3,10 @@
 from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
 from coem.families import Multinomial, VonMisesFisher, as_family
+from coem.views import as_views
 
 AUTO = "auto"
 
@@ -74,7 +76,25 @@ def shape_of(family):
     return type(family), getattr(family, "covariance", None), getattr(family, "levels", None)
 
 
-def check_same_views(views, names, widths, who):
+def read_views(estimator, X, *, reset):
+    """Return checked views, and see that their names and widths are those of `fit`."""
+    views = as_views(X)
+    if not reset and hasattr(estimator, "view_names_"):
+        if set(views.names) == set(estimator.view_names_):
+            views = views[list(estimator.view_names_)]  # by name, in whatever order they came
+        _check_same_views(
+            views, estimator.view_names_, estimator.view_widths_, type(estimator).__name__
+        )
+    validate_data(
+        estimator, X if hasattr(X, "columns") else views, reset=reset, skip_check_array=True
+    )
+    if reset:
+        estimator.view_names_ = tuple(views.names)
+        estimator.view_widths_ = tuple(views[name].shape[1] for name in views.names)
+    return views
+
+
+def _check_same_views(views, names, widths, who):
     """Refuse views of other names or widths than those of `fit`."""
     if tuple(views.names) != tuple(names):
         raise ValueError(

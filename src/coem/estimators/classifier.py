@@ -13,6 +13,7 @@ from coem.estimators._correspondence import (
     by_model,
     check_correspondence,
 )
+from coem.estimators._families import read_views
 from coem.estimators._held_out import calibration
 from coem.estimators._labelled import LabelledMethods
 from coem.estimators._methods import MixtureMethods
@@ -178,7 +179,7 @@ class MixtureClassifier(LabelledMethods, ClassifierMixin, OnlineMixin, MixtureMe
             The fitted estimator.
         """
         self._check_params()
-        views = self._read(X, reset=True)
+        views = read_views(self, X, reset=True)
         knowledge = read_knowledge(y, len(views))
         if not knowledge.certainty.any():
             raise ValueError("y has no labelled row; label some, or use MixtureClusterer")

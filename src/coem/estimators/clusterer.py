@@ -7,6 +7,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import _check_sample_weight
 
 from coem.estimators._base import BaseMixture
+from coem.estimators._families import read_views
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin
 from coem.estimators._params import check_number, undo_on_error
@@ -181,7 +182,7 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
         """
         self._check_params()
         check_number("n_components", self.n_components, Integral, 1)
-        views = self._read(X, reset=True)
+        views = read_views(self, X, reset=True)
         weight = check_weight(sample_weight, views)
         n_rows = len(views) if weight is None else np.count_nonzero(weight)
         if self.n_components > n_rows:

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from coem.estimators._families import check_same_views
+from coem.estimators._families import read_views
 from coem.families.base import check_values
-from coem.views import Views, as_views
+from coem.views import Views
 
 
 class CountTransformer(TransformerMixin, BaseEstimator):
@@ -24,17 +24,8 @@ class CountTransformer(TransformerMixin, BaseEstimator):
 
     def _read(self, X, *, reset):
         """Return checked views, and see that their names and widths are those of `fit`."""
-        views = as_views(X)
-        if not reset and hasattr(self, "view_names_"):
-            if set(views.names) == set(self.view_names_):
-                views = views[list(self.view_names_)]  # by name, in whatever order they came
-            check_same_views(views, self.view_names_, self.view_widths_, type(self).__name__)
-        validate_data(
-            self, X if hasattr(X, "columns") else views, reset=reset, skip_check_array=True
-        )
+        views = read_views(self, X, reset=reset)
         if reset:
-            self.view_names_ = tuple(views.names)
-            self.view_widths_ = tuple(views[name].shape[1] for name in views.names)
             self._several = is_several(X)
         return views
 
