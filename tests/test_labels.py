@@ -324,3 +324,18 @@ def test_a_class_from_sets_alone_is_learnt():
     assert np.mean(model.predict(X) == np.array(list("abc"))[GROUP]) > 0.9
     assert model.score(X, y) > 0.9
     assert len(model.leave_one_out(X, y)) == (GROUP != 2).sum()
+
+
+@pytest.mark.parametrize("entry", [["a", "b"], ("a", "b"), {"a": 1}, np.array(["a", "b"])])
+def test_a_list_is_no_label(entry):
+    y = np.full(30, None, dtype=object)
+    y[:3], y[5] = list("abc"), entry
+    with pytest.raises(ValueError, match=r"y, row 5: .* is no label; write a set"):
+        MixtureClassifier().fit(X, y)
+
+
+def test_labels_say_what_they_said():
+    y = np.array(["a", {"b", "c"}, Not("a", "b"), None, "b", {"a"}], dtype=object)
+    known = read_knowledge(y, None)
+    assert known.labels().tolist() == ["a", {"b", "c"}, "c", None, "b", "a"]
+    np.testing.assert_array_equal(read_knowledge(known.labels(), None).allowed, known.allowed)

@@ -58,12 +58,14 @@ def prime_apart(
 
     `shares` (n_rows, n_classes) is what every row teaches its classes. "random" draws parameters
     about what the rows of the class would give together; "rows" and "k-means++" choose seeds
-    among those rows, and give each of them to the nearest seed. The components of a class are side
+    among those rows, and give each of them to the nearest seed (if a class has fewer rows than
+    components, parameters are drawn). The components of a class are side
     by side, the classes in their order.
     """
     assert model.classes is not None
     classes = np.asarray(model.classes)
-    if init == "random":
+    sizes = np.bincount(classes, minlength=shares.shape[1])
+    if init == "random" or ((shares > 0).sum(axis=0) < sizes).any():  # too few rows for seeds
         return _drawn(model, data, shares, rng)
     resp = np.zeros((data.n_rows, model.n_components))
     distances = _Distances(data)
@@ -166,9 +168,11 @@ def _choose(weight: Array, distances: _Distances, k: int, rng: Rng, *, spread_ou
     for _ in range(k):
         chance = weight * distance if spread_out else weight.copy()
         chance[chosen] = 0.0
-        if not chance.sum() > 0:  # fewer different rows than components: any row will do
-            chance = np.ones(len(weight))
-            chance[chosen] = 0.0
+        # Fewer different rows than components: any row will do, of no weight if need be.
+        for fallback in (weight, np.ones(len(weight))):
+            if not chance.sum() > 0:
+                chance = fallback.copy()
+                chance[chosen] = 0.0
         edges = np.cumsum(chance)
         chosen.append(int(np.searchsorted(edges, rng.random() * edges[-1], side="right")))
         if spread_out:

@@ -54,6 +54,11 @@ class Knowledge:
     exact: np.ndarray  # (n_rows,) bool: rows with one label
 
     @property
+    def codes(self):
+        """The place in `classes` of the first class that every row allows."""
+        return self.allowed.argmax(axis=1)
+
+    @property
     def certainty(self):
         """How much is known of every row: 1 for its class, 0 for nothing.
 
@@ -63,6 +68,14 @@ class Knowledge:
         if n_classes == 1:
             return self.exact.astype(np.float64)
         return (n_classes - self.allowed.sum(axis=1)) / (n_classes - 1.0)
+
+    def labels(self):
+        """Return the knowledge as labels that can be cut: a class, a set of classes, or None."""
+        out = np.full(len(self.exact), None, dtype=object)
+        out[self.exact] = self.classes[self.codes[self.exact]]
+        for row in np.flatnonzero(~self.exact & (self.certainty > 0)):
+            out[row] = frozenset(self.classes[self.allowed[row]].tolist())
+        return out
 
     def shares(self, weight=None):
         """Return what every row teaches each class before anything is learnt.
@@ -114,7 +127,7 @@ def read_loose_labels(y, n_rows):
     array = y.to_numpy() if hasattr(y, "to_numpy") else y
     if not isinstance(array, list | tuple) and getattr(array, "dtype", None) != np.object_:
         return *read_labels(y, n_rows), {}
-    loose = {row: entry for row, entry in enumerate(array) if _is_loose(entry)}
+    loose = {row: entry for row, entry in enumerate(array) if _is_loose(entry, row)}
     if not loose:
         return *read_labels(y, n_rows), {}
     plain = np.empty(len(array), dtype=object)
@@ -139,8 +152,12 @@ def deal(by_class, n_folds):
     return [np.sort(rows[fold::n_folds]) for fold in range(n_folds)]
 
 
-def _is_loose(entry):
+def _is_loose(entry, row):
     """Tell if an entry of `y` is a set of classes or a `Not`: more than nothing, less than one."""
+    if isinstance(entry, list | tuple | dict | np.ndarray):
+        raise ValueError(
+            f"y, row {row}: {entry!r} is no label; write a set for several allowed classes"
+        )
     return isinstance(entry, set | frozenset | Not)
 
 

@@ -171,7 +171,12 @@ def dissent(posteriors: ArrayLike, empty: ArrayLike | None = None) -> float:
 
 
 def expected_calibration_error(
-    labels_true: ArrayLike, proba: ArrayLike, *, classes: ArrayLike | None = None, n_bins: int = 15
+    labels_true: ArrayLike,
+    proba: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    n_bins: int = 15,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return by how much the confidence of a classifier misses its accuracy.
 
@@ -189,6 +194,8 @@ def expected_calibration_error(
         The labels of the columns, as a classifier's ``classes_``.
     n_bins : int, default=15
         Number of bins.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows.
 
     Returns
     -------
@@ -216,8 +223,9 @@ def expected_calibration_error(
     right = columns[proba.argmax(axis=1)] == truth
     confidence = proba.max(axis=1)
     place = np.clip(np.ceil(confidence * n_bins).astype(int) - 1, 0, n_bins - 1)
-    gaps = np.bincount(place, weights=right - confidence, minlength=n_bins)
-    return float(np.abs(gaps).sum() / len(truth))
+    weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight)
+    gaps = np.bincount(place, weights=weight * (right - confidence), minlength=n_bins)
+    return float(np.abs(gaps).sum() / weight.sum())
 
 
 def _contingency(labels_true: ArrayLike, labels_pred: ArrayLike) -> sparse.csr_array:

@@ -190,12 +190,18 @@ def as_views(X: Any, *, what: str = "X") -> Views:
     what : str
         The name of the argument, for error messages.
     """
-    several = isinstance(X, list | tuple) and any(getattr(x, "ndim", 0) == 2 for x in X)
-    # A DOK matrix is a mapping too, but one matrix.
-    if several or (isinstance(X, Views | Mapping) and not sp.issparse(X)):
+    if is_several(X):
         data = _collect(_pairs(X), prefix=f"{what}, ", minimum=1)
         return X if isinstance(X, Views) else Views._of(data)
     return Views._of({"view0": _matrix(X, what, minimum=1, convert_objects=True)})
+
+
+def is_several(X: Any) -> bool:
+    """Tell if `as_views` takes `X` for several views, and not for one matrix."""
+    if isinstance(X, list | tuple):
+        return any(getattr(x, "ndim", 0) == 2 for x in X)
+    # A DOK matrix is a mapping too, but one matrix.
+    return isinstance(X, Views | Mapping) and not sp.issparse(X)
 
 
 def _pairs(data: Any) -> list[tuple[Any, Any]]:

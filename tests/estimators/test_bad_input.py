@@ -532,7 +532,7 @@ def test_a_number_of_top_features(n):
 
 
 def test_one_component_has_nothing_to_explain():
-    with pytest.raises(ValueError, match="a model with one component has nothing to explain"):
+    with pytest.raises(ValueError, match="a model with one component, or one class, has nothing"):
         fitted(n_components=1).explain(X)
 
 

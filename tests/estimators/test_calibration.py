@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
 from coem import MixtureClassifier, Not, Views
-from coem.estimators._held_out import best_temperature, held_out
+from coem.estimators._held_out import best_temperature, held_out, splits_of
 from coem.labels import read_knowledge
 from coem.metrics import expected_calibration_error
 from coem.selection import LabeledKFold
@@ -156,7 +156,9 @@ def test_sets_are_never_held_out():
     data, y = small()
     y[30], y[31], y[32] = {"a", "b"}, Not("c"), {"a"}
     assert calibrated(data, y).calibration_.n_rows == 31
-    rows, log_proba, folds = held_out(MixtureClassifier(), data, y, None, read_knowledge(y, 60), 4)
+    known = read_knowledge(y, 60)
+    splits = splits_of(4, 60, known, None, 0)
+    rows, log_proba, folds = held_out(MixtureClassifier(), data, None, known, splits)
     assert sorted(rows.tolist()) == [*range(30), 32]
     assert log_proba.shape == (31, 3)
     assert np.bincount(folds).tolist() == [8, 8, 8, 7]
@@ -180,7 +182,8 @@ def test_given_responsibilities_are_cut_too():
     assert model.calibration_.n_rows == 30
     cut = calibrated(data, y, init=start.tolist(), max_iter=3, tol=0)
     assert cut.calibration_ == model.calibration_
-    assert calibrated(data, y, init=model).calibration_.n_rows == 30
+    with pytest.raises(ValueError, match="init is a fitted model, which may have seen"):
+        calibrated(data, y, init=model)
 
 
 def test_a_person_may_say_which_classes():
@@ -252,11 +255,34 @@ def test_rows_that_are_all_right_do_not_ask_for_certainty():
 
 def test_impossible_classes_have_no_temperature():
     rng = np.random.default_rng(0)
-    log_proba = log_softmax(3 * rng.normal(size=(50, 2)), axis=1)
-    truth = rng.integers(2, size=50)
+    scores = log_softmax(rng.normal(size=(50, 2)), axis=1)
+    truth = (rng.random(50) > np.exp(scores[:, 0])).astype(int)
+    log_proba = log_softmax(3 * scores, axis=1)  # the temperature to find is about 1/3
     wider = np.column_stack([log_proba, np.full(50, -np.inf)])
     heat = best_temperature(wider, truth)
+    assert 0.15 < heat < 0.6
     assert heat == pytest.approx(best_temperature(log_proba, truth), rel=0.05)
     truth[:3] = 2  # what can never be right says nothing
     assert best_temperature(wider, truth) == pytest.approx(heat, rel=0.5)
     assert best_temperature(np.zeros((4, 1)), np.zeros(4, dtype=int)) == 1.0
+
+
+def test_rows_of_no_weight_are_not_tested():
+    data, y = small()
+    weight = np.ones(60)
+    weight[:6] = 0
+    model = MixtureClassifier(calibrate=True, **FIXED).fit(data, y, sample_weight=weight)
+    assert model.calibration_.n_rows == 24
+
+
+def test_what_an_earlier_fit_left_is_gone():
+    data, y = small()
+    model = calibrated(data, y)
+    before = model.predict_proba(data)
+    model.set_params(calibrate=False)
+    np.testing.assert_array_equal(model.predict_proba(data), before)  # until it is fitted again
+    model.fit(data, y)
+    assert not hasattr(model, "calibration_")
+    model.set_params(calibrate=True).predict_proba(data)
+    with pytest.raises(ValueError, match="calibrate must be True or False"):
+        model.set_params(calibrate="yes").fit(data, y)

@@ -273,3 +273,14 @@ def test_a_family_with_an_unnamed_tuple_says_what_it_needs():
 
     with pytest.raises(ValueError, match="set its theta_type"):
         Odd().restore([np.ones(2), np.ones(2)])
+
+
+def test_a_stop_while_calibrating_keeps_the_fit(views, tmp_path):
+    y = np.where(np.arange(90) % 3, -1, np.arange(90) // 3 % 3)
+    params = {"tol": 0, "max_iter": 5, "calibrate": True, "components_per_class": {np.int64(1): 2}}
+    model = MixtureClassifier(**params, random_state=0, checkpoint=tmp_path / "run")
+    with pytest.raises(Stopped):
+        model.set_params(engine=Breaking(12)).fit(views["words"], y)
+    assert (tmp_path / "run" / "run-0.zip").exists()
+    model.set_params(engine=None).fit(views["words"], y)
+    assert not (tmp_path / "run").exists()

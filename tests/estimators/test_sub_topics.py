@@ -8,6 +8,7 @@ from sklearn.base import clone
 from coem import MixtureClassifier, MixtureClusterer, Views
 from coem.estimators._subtopics import candidates
 from coem.families import Bernoulli, Categorical, Gaussian, Multinomial, VonMisesFisher
+from coem.initialise import prime_apart
 from coem.labels import read_knowledge
 from coem.selection import LabeledKFold
 
@@ -105,7 +106,7 @@ def test_candidates_of_cv():
 )
 def test_leave_one_out_chooses(data, sample_weight):
     tries = [1, {"a": 2}, 2]
-    model = MixtureClassifier(components_per_class=tries, n_init=3, **FIXED)
+    model = MixtureClassifier(components_per_class=tries, cv="loo", n_init=3, **FIXED)
     model.fit(data, PARTLY, sample_weight=sample_weight)
     assert [record.components_per_class for record in model.cv_results_] == tries
     assert [record.n_components for record in model.cv_results_] == [2, 3, 4]
@@ -114,7 +115,9 @@ def test_leave_one_out_chooses(data, sample_weight):
         one = clone(model).set_params(components_per_class=record.components_per_class)
         one.fit(data, PARTLY, sample_weight=sample_weight)
         proba = one.leave_one_out(data, PARTLY, sample_weight=sample_weight)
-        assert record.score == (proba.argmax(axis=1) == truth).mean()
+        weight = None if sample_weight is None else np.asarray(sample_weight)[:24]
+        right = proba.argmax(axis=1) == truth
+        assert record.score == pytest.approx(np.average(right, weights=weight))
         assert record.objective == one.objective_
     scores = [record.score for record in model.cv_results_]
     assert scores[2] == max(scores) > scores[0]
@@ -274,6 +277,23 @@ def test_weight_two_is_the_row_twice(family, several):
     assert light.objective_ == pytest.approx(twice.objective_, rel=1e-9)
 
 
+@pytest.mark.parametrize("init", ["random", "rows", "k-means++"])
+def test_the_weights_of_a_start(init):
+    """Classes have theirs from the labelled rows (Eq. 3.6), whatever components they have."""
+    rows = np.array([[4.0, 1, 0, 0]] * 7 + [[0.0, 0, 3, 3]] * 2)  # equal rows in either class
+    y = ["a"] * 7 + ["b"] * 2
+    model = MixtureClassifier(components_per_class={"a": 3}, tol=1e-2, **FIXED).fit(rows, y)
+    shares = read_knowledge(y, 9).shares()
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        start = prime_apart(model._model(), model._data(rows), shares, init, rng)
+        classes = [start.weights[:3].sum(), start.weights[3]]
+        np.testing.assert_allclose(classes, [(1 + 7) / (2 + 9), (1 + 2) / (2 + 9)], rtol=1e-12)
+        if init != "random":  # every component has its seed, though all rows are equally near
+            parts = np.sort(start.weights[:3]) / classes[0]
+            np.testing.assert_allclose(parts, [2 / 10, 2 / 10, 6 / 10], rtol=1e-12)
+
+
 def test_a_class_of_one_component_starts_from_its_rows():
     """Whatever is drawn for the other class."""
     y = np.where(np.arange(N) < 24, Y, "").astype(str)
@@ -355,3 +375,44 @@ def test_numbers_that_make_no_sense(spec):
 def test_options_that_make_no_sense(options, words):
     with pytest.raises(ValueError, match=words):
         MixtureClassifier(**options).fit(X, PARTLY)
+
+
+@pytest.mark.parametrize("init", ["rows", "k-means++"])
+def test_more_components_than_labelled_rows_start_apart_too(init):
+    y = np.full(N, "", dtype=object)
+    y[[np.flatnonzero(Y == "a")[0], np.flatnonzero(Y == "b")[0]]] = ["a", "b"]
+    model = MixtureClassifier(components_per_class=3, init=init, random_state=0, tol=0, max_iter=3)
+    theta = model.fit(X, y).theta_["view0"]
+    apart = np.abs(theta[:, None] - theta).max(axis=2) + np.eye(len(theta))
+    assert apart.min() > 1e-3
+
+
+def test_candidates_have_the_same_folds():
+    """Also without a seed, and from an iterator."""
+    model = MixtureClassifier(components_per_class=[1, 1], cv=3).fit(X, PARTLY)
+    first, second = model.cv_results_
+    assert first == second
+    folds = LabeledKFold(3, random_state=0).split(np.zeros((N, 1)), PARTLY)
+    model = MixtureClassifier(components_per_class=[1, 1], cv=folds).fit(X, PARTLY)
+    assert model.cv_results_[0] == model.cv_results_[1]
+
+
+def test_nothing_is_tested():
+    for cv in ([], [(np.arange(10), np.arange(40, 50))]):
+        with pytest.raises(ValueError, match="cv has no fold that tests a labelled row"):
+            MixtureClassifier(components_per_class=[1, 2], cv=cv).fit(X, PARTLY)
+    with pytest.raises(ValueError, match="cv must be an integer of 2 or more, got None"):
+        MixtureClassifier(cv=None).fit(X, PARTLY)
+
+
+def test_a_choice_keeps_no_checkpoint(tmp_path):
+    with pytest.raises(ValueError, match="checkpoint keeps one fit"):
+        MixtureClassifier(components_per_class="cv", checkpoint=tmp_path).fit(X, PARTLY)
+
+
+def test_explain_and_predict_agree():
+    model = MixtureClassifier(components_per_class=4, random_state=0, tol=1e-3).fit(X, PARTLY)
+    rows = X[:40]
+    told = model.explain(rows)
+    assert [row.label for row in told] == model.predict(rows).tolist()
+    assert all(row.label != row.against for row in told)

@@ -135,7 +135,10 @@ class BaseMixture(BaseEstimator):
     # -- fit ---------------------------------------------------------------------------------
 
     def _fit(self, matrices, empty, weight, allowed=None, draw=None, n_runs=1):
-        """Run every restart from what `draw(model, data, rng)` returns, and keep the best."""
+        """Run every restart from what `draw(model, data, rng)` returns, and keep the best.
+
+        Returns the files of the fit, to be cleared when all is done, or None.
+        """
         eta, beta = as_schedule(self.eta, "eta"), as_schedule(self.beta, "beta")
         model = self._model()
         seeds = self._seeds(n_runs)
@@ -177,9 +180,7 @@ class BaseMixture(BaseEstimator):
             plain = partial(run, self.best_run_, engine, Constant(1.0), None)
             self._settle(model, data, engine, plain)
             self._finish(results[self.best_run_], model, data, engine)
-        if saved:
-            saved.clear()
-        return self
+        return saved
 
     def _settle(self, model, data, engine, plain):
         """Do what is left to do before rows are assigned; `plain` runs EM without annealing."""

@@ -22,7 +22,8 @@ def by_hand(mapping, classes, component_classes):
     """Return the class of every component as a person says; the others keep theirs."""
     out = np.array(component_classes)
     for component, label in mapping.items():
-        if not isinstance(component, Integral) or component not in range(len(out)):
+        number = isinstance(component, Integral) and not isinstance(component, bool)
+        if not number or component not in range(len(out)):
             raise ValueError(
                 f"correspondence: {component!r} is no component; they are 0 to {len(out) - 1}"
             )

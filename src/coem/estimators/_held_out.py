@@ -1,12 +1,12 @@
 """What a classifier says of labelled rows that it has not seen, and how sure it may be."""
 
 import warnings
+from functools import partial
 from numbers import Integral
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
-from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, check_random_state
@@ -16,18 +16,17 @@ from coem.metrics import expected_calibration_error
 from coem.views import as_views
 
 
-def held_out(model, X, y, sample_weight, knowledge, cv):
+def held_out(model, X, sample_weight, knowledge, splits):
     """Return labelled rows, log P(class | row) by models without them, and their folds.
 
-    Every fold is left out of the fit of a clone of `model`. Only rows with exactly one label are
-    tested.
+    Every fold of `splits` is left out of the fit of a model like `model`.
     """
-    views, y = as_views(X), _as_objects(y)
+    views, y = as_views(X), knowledge.labels()
     rows, parts, folds = [], [], []
-    for fold, (train, test) in enumerate(_splits(cv, views, knowledge, model.random_state)):
+    for fold, (train, test) in enumerate(splits):
         _check_train(y[train], knowledge, fold)
-        one = clone(model).set_params(calibrate=False, checkpoint=None)
-        if not isinstance(model.init, str | BaseEstimator):
+        one = like(model)
+        if not isinstance(model.init, str):
             one.set_params(init=np.asarray(model.init)[train])  # responsibilities of the rows
         weight = None if sample_weight is None else np.asarray(sample_weight)[train]
         with warnings.catch_warnings():
@@ -39,29 +38,36 @@ def held_out(model, X, y, sample_weight, knowledge, cv):
     return np.concatenate(rows), np.concatenate(parts), np.concatenate(folds)
 
 
-def _splits(cv, views, knowledge, random_state):
-    """Yield the rows to train and to test on.
+def like(model, **changes):
+    """Return an unfitted model with the same parameters, but for what only a whole fit has."""
+    fold = {"calibrate": False, "checkpoint": None, "cv": 5}
+    return type(model)(**model.get_params(deep=False) | fold | changes)
+
+
+def splits_of(cv, n_rows, knowledge, weight, random_state):
+    """Return the rows to train and to test on, fold by fold; rows of no weight are not tested.
 
     Dealt into so many folds, the only labelled row of a class is never left out: no model of the
     class could be fitted without it.
     """
-    everyone, codes = np.arange(len(views)), knowledge.allowed.argmax(axis=1)
+    known = knowledge.exact if weight is None else knowledge.exact & (weight > 0)
+    everyone = np.arange(n_rows)
     if not isinstance(cv, Integral):
-        for train, test in check_cv(cv).split(views, np.where(knowledge.exact, codes, -1)):
-            test = np.intersect1d(everyone[test], np.flatnonzero(knowledge.exact))
-            if len(test):
-                yield everyone[train], test
-        return
+        folds = check_cv(cv).split(np.zeros((n_rows, 1)), np.where(known, knowledge.codes, -1))
+        pairs = [(everyone[train], everyone[test]) for train, test in folds]
+        pairs = [(train, np.intersect1d(test, np.flatnonzero(known))) for train, test in pairs]
+        if not any(len(test) for _, test in pairs):
+            raise ValueError("cv has no fold that tests a labelled row")
+        return [(train, test) for train, test in pairs if len(test)]
     rng = check_random_state(random_state)
-    by_class = [rng.permutation(rows) for rows in rows_by_class(codes, knowledge.exact)]
+    by_class = [rng.permutation(rows) for rows in rows_by_class(knowledge.codes, known)]
     testable = sum(len(rows) for rows in by_class if len(rows) > 1)
     if testable < 2:
         raise ValueError(
             "nothing can be held out: every class has one labelled row and needs it; label more, "
             "or leave calibrate at False and components_per_class at a number"
         )
-    for test in deal(by_class, min(cv, testable)):
-        yield np.setdiff1d(everyone, test), test
+    return [(np.setdiff1d(everyone, test), test) for test in deal(by_class, min(cv, testable))]
 
 
 def _check_train(y, knowledge, fold):
@@ -74,49 +80,47 @@ def _check_train(y, knowledge, fold):
         )
 
 
-def _as_objects(y):
-    """Return labels of any kind, sets of them too, as an array that can be cut."""
-    out = np.empty(len(y), dtype=object)
-    out[:] = list(y)
-    return out
-
-
-def calibration(model, X, y, sample_weight, knowledge, cv):
+def calibration(model, X, sample_weight, knowledge, splits):
     """Return the inverse temperature that serves held-out rows best, and what it does for them.
 
     The figures "after" are for each fold with the temperature that the other folds ask for.
     """
-    rows, log_proba, folds = held_out(model, X, y, sample_weight, knowledge, cv)
-    truth = knowledge.allowed.argmax(axis=1)[rows]
+    rows, log_proba, folds = held_out(model, X, sample_weight, knowledge, splits)
+    truth = knowledge.codes[rows]
+    weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight)[rows]
     after = np.empty_like(log_proba)
     for fold in np.unique(folds):
         mine = folds == fold
         others = ~mine if not mine.all() else mine
-        heat = best_temperature(log_proba[others], truth[others])
+        heat = best_temperature(log_proba[others], truth[others], weight[others])
         after[mine] = log_softmax(heat * log_proba[mine], axis=1)
     pick = np.arange(len(rows)), truth
+    ece = partial(expected_calibration_error, truth, sample_weight=weight)
     return Bunch(
-        inverse_temperature=best_temperature(log_proba, truth),
+        inverse_temperature=best_temperature(log_proba, truth, weight),
         n_rows=len(rows),
-        ece_before=expected_calibration_error(truth, np.exp(log_proba)),
-        ece_after=expected_calibration_error(truth, np.exp(after)),
-        log_loss_before=float(-np.mean(log_proba[pick])),
-        log_loss_after=float(-np.mean(after[pick])),
+        ece_before=ece(np.exp(log_proba)),
+        ece_after=ece(np.exp(after)),
+        log_loss_before=float(-np.average(log_proba[pick], weights=weight)),
+        log_loss_after=float(-np.average(after[pick], weights=weight)),
     )
 
 
-def best_temperature(log_proba, truth):
+def best_temperature(log_proba, truth, weight=None):
     """Return the inverse temperature of the least log loss.
 
     The right class counts (n + 1) / (n + 2), as Platt (1999) does it, and the others share the
     rest: n rows that are all right do not ask for certainty.
     """
-    n, n_classes = log_proba.shape
+    n_rows, n_classes = log_proba.shape
     if n_classes == 1:
         return 1.0
-    target = np.full((n, n_classes), 1.0 / ((n + 2.0) * (n_classes - 1)))
-    target[np.arange(n), truth] = (n + 1.0) / (n + 2.0)
+    weight = np.ones(n_rows) if weight is None else weight
+    n = weight.sum()
+    target = np.full((n_rows, n_classes), 1.0 / ((n + 2.0) * (n_classes - 1)))
+    target[np.arange(n_rows), truth] = (n + 1.0) / (n + 2.0)
     target[np.isneginf(log_proba)] = 0.0  # a class without components has no temperature
+    target *= weight[:, np.newaxis]
     finite = np.maximum(log_proba, -1e300)
 
     def loss(log_heat):

@@ -21,7 +21,7 @@ class LabelledMethods:
         Parameters
         ----------
         correspondence : dict
-            Component -> class. The others keep their class.
+            Component -> class. The others keep their class. `labels_` stay as they were.
 
         Returns
         -------
@@ -29,6 +29,10 @@ class LabelledMethods:
             The estimator.
         """
         check_is_fitted(self)
+        if not isinstance(correspondence, dict):
+            raise ValueError(
+                f"correspondence must be a dict from component to class, got {correspondence!r}"
+            )
         check_correspondence(correspondence)
         self.component_classes_ = by_hand(correspondence, self.classes_, self.component_classes_)
         return self
@@ -50,8 +54,8 @@ class LabelledMethods:
             raise ValueError("y has no labelled row, so that there is nothing to score")
         place = np.searchsorted(knowledge.classes, predicted)
         right = knowledge.allowed[np.arange(len(place)), place]
-        weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
-        return float(np.average(right[rows], weights=weight))
+        weight = check_weight(sample_weight, predicted[:, np.newaxis])
+        return float(np.average(right[rows], weights=None if weight is None else weight[rows]))
 
     def leave_one_out(self, X, y, sample_weight=None):
         """Return P(class | row) of the labelled rows, each by the model without that row.
@@ -59,6 +63,9 @@ class LabelledMethods:
         `X` and `y` are those of `fit`. The row's own share is taken out of the statistics and the
         parameters are estimated again from what is left: exact for the M step, while the
         posteriors of the other rows stay those of the fit with the row. No model is fitted again.
+        The row's label has left its mark on these posteriors, so that the result is too good where
+        there are many unlabelled rows or several components a class: on labels that say nothing,
+        40 of 300 rows in two classes, it is right in 60 to 75 % of the cases and not in 50 %.
 
         Returns
         -------
@@ -70,6 +77,8 @@ class LabelledMethods:
     def _loo(self, X, y, sample_weight):
         rows = self._data(X)
         knowledge = read_knowledge(y, rows.n_rows, self.classes_)
+        if not knowledge.exact.any():
+            raise ValueError("y has no row with exactly one label to leave out")
         known = self._known(knowledge, check_weight(sample_weight, as_views(X)))
         data, model = Partition(rows.views, rows.empty, *known), self._model()
         eta = self.history_[-1].eta

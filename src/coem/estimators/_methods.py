@@ -159,8 +159,8 @@ class MixtureMethods:
         -------
         explanations : list of Bunch
             For each row: `label` and `against` (the best and the second best, as `predict` names
-            them),
-            `log_odds` between the two, `prior` (the part of the mixture weights), and `views`: for
+            them), `log_odds` between the two (of classes with several components: between the best
+            component of each), `prior` (the part of the mixture weights), and `views`: for
             each view that is not empty a Bunch of `features`, their `contributions`, and `rest`
             (what no single feature accounts for). `prior` and all contributions and rests add up
             to `log_odds`.
@@ -168,7 +168,7 @@ class MixtureMethods:
         data = self._data(X)
         theta, model = self._theta(), self._model(rule="soft")
         if len({self._name(component) for component in range(model.n_components)}) < 2:
-            raise ValueError("a model with one component has nothing to explain")
+            raise ValueError("a model with one component, or one class, has nothing to explain")
         rows = [block.one_row(i) for block in data.blocks for i in range(block.n_rows)]
         with self._engine() as engine:
             return engine.map(lambda row: self._explain(row, theta, model), rows)

@@ -3,10 +3,9 @@
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import Bunch
 
-from coem.estimators._held_out import held_out
+from coem.estimators._held_out import held_out, like, splits_of
 from coem.estimators._records import Records
 
 LADDER = (1, 2, 3, 5, 10, 20, 40)  # numbers of components that "cv" tries
@@ -65,27 +64,32 @@ def choose(estimator, X, y, sample_weight, knowledge):
     """Return the fitted candidate with the best score, and the table of all of them.
 
     The score is the accuracy on labelled rows that the model has not seen: by leave-one-out, or
-    by folds. Of equals the first is taken, which has the fewest components.
+    by folds, the same for all. Of equals the one with the fewest components is taken.
     """
-    table, models = Records(), []
-    truth = knowledge.allowed.argmax(axis=1)
-    for candidate in candidates(estimator.components_per_class, knowledge):
-        model = clone(estimator).set_params(
-            components_per_class=candidate, calibrate=False, checkpoint=None
+    table, best, place = Records(), None, None
+    weight = None if sample_weight is None else np.asarray(sample_weight)
+    loo = estimator._by_loo()
+    splits = None
+    if not loo:
+        splits = splits_of(
+            estimator.cv, len(knowledge.exact), knowledge, weight, estimator.random_state
         )
+    for candidate in candidates(estimator.components_per_class, knowledge):
+        model = like(estimator, components_per_class=candidate)
         model.fit(X, y, sample_weight=sample_weight)
-        if estimator._by_loo():
+        if loo:
             rows, log_proba = np.flatnonzero(knowledge.exact), model._loo(X, y, sample_weight)
         else:
-            rows, log_proba, _ = held_out(model, X, y, sample_weight, knowledge, estimator.cv)
-        table.append(
-            Bunch(
-                components_per_class=candidate,
-                n_components=len(model.weights_),
-                score=float((log_proba.argmax(axis=1) == truth[rows]).mean()),
-                objective=model.objective_,
-            )
+            rows, log_proba, _ = held_out(model, X, sample_weight, knowledge, splits)
+        right = log_proba.argmax(axis=1) == knowledge.codes[rows]
+        score = float(np.average(right, weights=None if weight is None else weight[rows]))
+        row = Bunch(
+            components_per_class=candidate,
+            n_components=len(model.weights_),
+            score=score,
+            objective=model.objective_,
         )
-        models.append(model)
-    order = sorted(range(len(table)), key=lambda i: (-table[i].score, table[i].n_components))
-    return models[order[0]], table
+        table.append(row)
+        if best is None or (score, -row.n_components) > place:
+            best, place = model, (score, -row.n_components)
+    return best, table

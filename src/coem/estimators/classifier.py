@@ -4,17 +4,18 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import log_softmax, logsumexp
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 
 from coem.estimators._base import BaseMixture
 from coem.estimators._correspondence import (
     allowed_components,
+    by_hand,
     by_labels,
     by_model,
     check_correspondence,
 )
 from coem.estimators._families import read_views
-from coem.estimators._held_out import calibration
+from coem.estimators._held_out import calibration, like, splits_of
 from coem.estimators._labelled import LabelledMethods
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin, check_classes
@@ -53,10 +54,11 @@ class MixtureClassifier(LabelledMethods, ClassifierMixin, OnlineMixin, MixtureMe
     calibrate : bool, default=False
         Fit one inverse temperature on held-out labelled rows and use it in `predict_proba`: naive
         Bayes is far too sure of itself. It takes a fit for every fold of `cv`.
-    cv : "loo", int, splitter or iterable, default="loo"
-        How labelled rows are held out to choose `components_per_class`: by leave-one-out, which
-        takes no fit (see `leave_one_out`), in so many folds, or as scikit-learn's `cv`. Unlabelled
-        rows are never tested. `calibrate` takes folds, five for "loo".
+    cv : int, "loo", splitter or iterable, default=5
+        How labelled rows are held out to choose `components_per_class` and to calibrate: in so
+        many folds, or as scikit-learn's `cv`; unlabelled rows are never tested. "loo" chooses by
+        leave-one-out, which takes no further fit (see `leave_one_out`) but leans to more
+        components than folds do; it calibrates by five folds.
     init : {"random", "rows", "k-means++"}, array or fitted model, default="random"
         How the components of a class start apart: drawn about what its labelled rows give
         together, or around some of these rows, chosen at random or far apart. A class of one
@@ -106,7 +108,7 @@ class MixtureClassifier(LabelledMethods, ClassifierMixin, OnlineMixin, MixtureMe
         unlabeled_weight=1.0,
         correspondence="labels",
         calibrate=False,
-        cv="loo",
+        cv=5,
         family="auto",
         coupling="co-em",
         eta=0.7,
@@ -183,20 +185,30 @@ class MixtureClassifier(LabelledMethods, ClassifierMixin, OnlineMixin, MixtureMe
         knowledge = read_knowledge(y, len(views))
         if not knowledge.certainty.any():
             raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
+        self._forget()
         self.classes_ = knowledge.classes
-        chosen = self.components_per_class
+        weight = check_weight(sample_weight, views)
+        chosen, saved = self.components_per_class, None
         if is_choice(chosen):
-            best, table = choose(self, X, y, sample_weight, knowledge)
+            best, table = choose(self, X, y, weight, knowledge)
             chosen, params = best.components_per_class, self.get_params(deep=False)
             vars(self).update(vars(best) | params)
             self.cv_results_ = table
         else:
-            self._fit_known(views, knowledge, check_weight(sample_weight, views))
+            saved = self._fit_known(views, knowledge, weight)
         if self.calibrate:
-            fold = clone(self).set_params(components_per_class=chosen)
             cv = 5 if self._by_loo() else self.cv
-            self.calibration_ = calibration(fold, X, y, sample_weight, knowledge, cv)
+            splits = splits_of(cv, len(views), knowledge, weight, self.random_state)
+            fold = like(self, components_per_class=chosen)
+            self.calibration_ = calibration(fold, X, weight, knowledge, splits)
+        if saved:
+            saved.clear()
         return self
+
+    def _forget(self):
+        """Drop what an earlier fit with other settings may have left."""
+        for name in ("cv_results_", "calibration_"):
+            vars(self).pop(name, None)
 
     def _check_params(self):
         super()._check_params()
@@ -207,16 +219,31 @@ class MixtureClassifier(LabelledMethods, ClassifierMixin, OnlineMixin, MixtureMe
             )
         check_spec(self.components_per_class)
         check_correspondence(self.correspondence)
-        if isinstance(self.cv, Real | str) and not self._by_loo():
+        if (self.cv is None or isinstance(self.cv, Real | str)) and not self._by_loo():
             check_number("cv", self.cv, Integral, 2)
+        if not isinstance(self.calibrate, bool | np.bool_):
+            raise ValueError(f"calibrate must be True or False, got {self.calibrate!r}")
+        choice = is_choice(self.components_per_class)
+        if choice and self.checkpoint is not None:
+            raise ValueError(
+                "checkpoint keeps one fit, and a choice of components_per_class takes many; choose "
+                "first, then fit with the number that was chosen"
+            )
+        if (choice or self.calibrate) and isinstance(self.init, BaseMixture):
+            raise ValueError(
+                "init is a fitted model, which may have seen the rows that are to be held out; "
+                "leave calibrate at False and components_per_class at a number"
+            )
 
     def _by_loo(self):
         return isinstance(self.cv, str) and self.cv == "loo"
 
     def _fit_known(self, views, knowledge, weight):
-        """Fit with a given number of components a class."""
+        """Fit with a given number of components a class; return the files of the fit."""
         sizes = sizes_of(self.components_per_class, self.classes_)
         self.component_classes_ = first_classes(self.init, self.classes_, sizes)
+        if isinstance(self.correspondence, dict):  # before any work
+            by_hand(self.correspondence, self.classes_, self.component_classes_)
         shares = knowledge.shares(weight)
         if sizes.sum() > len(views):
             raise ValueError(
@@ -235,8 +262,10 @@ class MixtureClassifier(LabelledMethods, ClassifierMixin, OnlineMixin, MixtureMe
         self._shares = shares
         allowed = knowledge.allowed[:, self.component_classes_]
         n_runs = self.n_init if several else 1
-        self._fit(matrices, empty, self._weigh(knowledge, weight), allowed, draw or primed, n_runs)
+        weight = self._weigh(knowledge, weight)
+        saved = self._fit(matrices, empty, weight, allowed, draw or primed, n_runs)
         del self._shares
+        return saved
 
     def _settle(self, model, data, engine, plain):
         """Say which class each component stands for, as `correspondence` has it."""
@@ -267,7 +296,7 @@ class MixtureClassifier(LabelledMethods, ClassifierMixin, OnlineMixin, MixtureMe
     def predict_log_proba(self, X):
         """Return the logarithm of `predict_proba`, which tells the unlikely apart."""
         log_proba = self._log_proba(X)
-        if not self.calibrate:
+        if not hasattr(self, "calibration_"):
             return log_proba
         return log_softmax(self.calibration_.inverse_temperature * log_proba, axis=1)
 
@@ -327,10 +356,12 @@ class MixtureClassifier(LabelledMethods, ClassifierMixin, OnlineMixin, MixtureMe
         return self.classes_[self.component_classes_[component]]
 
     def _rivals(self, log_joint):
-        """Return the best component, and the best one of another class."""
-        best = int(log_joint.argmax())
-        others = self.component_classes_ != self.component_classes_[best]
-        return best, int(np.where(others, log_joint, -np.inf).argmax())
+        """Return the best component of the best class, and of the next."""
+        of_class = self._by_class(log_joint[np.newaxis])[0]
+        return [
+            int(np.where(self.component_classes_ == c, log_joint, -np.inf).argmax())
+            for c in np.argsort(-of_class, kind="stable")[:2]
+        ]
 
     def _labels(self, proba):
         members = np.eye(len(self.classes_))[self.component_classes_]

@@ -190,15 +190,18 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
                 f"n_samples={n_rows} rows cannot fill n_components={self.n_components} components"
             )
         matrices, empty = self._encode(views, reset=True)
-        draw = self._given_start(len(views))
-        if draw is not None:
-            return self._fit(matrices, empty, weight, draw=draw)
-        pools = pool_views(self._model(), Partition(matrices, empty, weight))
+        draw, n_runs = self._given_start(len(views)), 1
+        if draw is None:
+            pools = pool_views(self._model(), Partition(matrices, empty, weight))
+            n_runs = self.n_init
 
-        def draw(model, data, rng):
-            return start(model, data, self.init, rng, pools)
+            def draw(model, data, rng):
+                return start(model, data, self.init, rng, pools)
 
-        return self._fit(matrices, empty, weight, draw=draw, n_runs=self.n_init)
+        saved = self._fit(matrices, empty, weight, draw=draw, n_runs=n_runs)
+        if saved:
+            saved.clear()
+        return self
 
     def fit_predict(self, X, y=None, sample_weight=None):
         """Fit the mixture and return the component of every row, of shape (n_rows,)."""

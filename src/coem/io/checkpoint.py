@@ -1,7 +1,6 @@
 """Checkpoints: a fit that was stopped goes on where it was, to the same bits."""
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
@@ -132,7 +131,7 @@ class Checkpoint:
 
 def fingerprint(params: dict[str, Any], parts: Iterable[Matrix]) -> str:
     """Return a digest of the parameters of a fit and of all its data; a part may be None."""
-    digest = hashlib.blake2b(json.dumps(params, sort_keys=True, default=repr).encode())
+    digest = hashlib.blake2b(repr(sorted(params.items())).encode())
     for part in parts:
         pieces = [part]
         if sp.issparse(part):

@@ -3,6 +3,7 @@
 import sys
 import warnings
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from scipy.special import log_softmax
@@ -14,12 +15,15 @@ from sklearn.utils.validation import _num_samples
 
 from coem import MixtureClassifier, MixtureClusterer
 from coem.estimators._held_out import best_temperature
+from coem.estimators._params import check_number
 from coem.estimators._records import Records
 from coem.labels import read_knowledge
 from coem.selection.splitters import LabeledKFold, LabeledShuffleSplit
+from coem.views import as_views, is_several
 
 LAMBDAS = (0.3, 0.1, 0.03)
 NUMBERS = (2, 5, 10, 20)
+PLAIN = {"calibrate": False, "checkpoint": None, "init": "random", "correspondence": "labels"}
 FEW_CLASSES = 4  # up to so many, each class is also given more components by itself
 
 
@@ -43,8 +47,9 @@ class Diagnosis:
         One a run without labels from a start with some: `variant`, `objective` and `accuracy` on
         the labelled rows that had no part in the start.
     correlation : dict
-        Variant -> correlation of the two over the runs. Near 1, a more probable model is a more
-        accurate one; below 0, fitting the unlabelled rows better makes the classes worse.
+        Variant -> correlation of the two over the runs, if both change at all. Near 1, a more
+        probable model is a more accurate one; below 0, fitting the unlabelled rows better makes
+        the classes worse.
     """
 
     recommendation: str
@@ -136,17 +141,27 @@ def doctor(
             "doctor examines a MixtureClassifier, or a Pipeline that ends in one, got "
             f"{type(last).__name__}"
         )
-    y = _as_objects(y)
+    for name, value, least in (
+        ("n_splits", n_splits, 2),
+        ("n_repeats", n_repeats, 1),
+        ("n_restarts", n_restarts, 0),
+    ):
+        check_number(name, value, Integral, least)
+    if y is None:
+        raise ValueError("doctor needs y, to tell labelled rows from unlabelled ones")
+    X = as_views(X) if is_several(X) else X
     knowledge = read_knowledge(y, _num_samples(X))
+    if not knowledge.exact.any():
+        raise ValueError("y has no labelled row, so that nothing can be tested; label some")
+    y = knowledge.labels()
     if knowledge.exact.all():
         raise ValueError("every row has a label; there are no unlabelled rows to ask about")
-    rng = check_random_state(random_state)
-    seed = int(rng.randint(np.iinfo(np.int32).max))
-    tried = _variants(knowledge)
+    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     table, losses, naive = Records(), [], None
+    tried = _variants(knowledge)
     for number, (name, settings) in enumerate(tried, 1):
         _tell(verbose, f"{number} of {len(tried)}: {name}")
-        model = _with(estimator, settings | {"calibrate": False, "checkpoint": None})
+        model = _with(estimator, settings | PLAIN | {"random_state": seed})
         held = _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, plain=naive is None)
         right, loss = _scores(*held)
         losses.append(loss)
@@ -157,11 +172,12 @@ def doctor(
     restarts = Records()
     for row in asked if n_restarts else []:
         _tell(verbose, f"restarts: {row.variant}")
-        restarts += _runs(_with(estimator, row.settings), row.variant, X, y, n_restarts, seed)
-    correlation = {row.variant: _correlation(restarts, row.variant) for row in asked if n_restarts}
+        model = _with(estimator, row.settings | PLAIN | {"random_state": seed})
+        restarts += _runs(model, row.variant, X, y, n_restarts, seed)
+    correlation = _correlations(restarts)
+    advised = _with(estimator, best.settings)
     words = _words(best, table, correlation)
-    fitted = _with(estimator, best.settings)
-    return Diagnosis(words, best.settings, fitted, table, restarts, correlation)
+    return Diagnosis(words, best.settings, advised, table, restarts, correlation)
 
 
 def _variants(knowledge):
@@ -201,7 +217,7 @@ def _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, *, plain):
             rows.append(test)
             logs.append(fitted.predict_log_proba(_safe_indexing(X, test)))
     rows = np.concatenate(rows)
-    return rows, knowledge.allowed.argmax(axis=1)[rows], np.concatenate(logs)
+    return rows, knowledge.codes[rows], np.concatenate(logs)
 
 
 def _scores(rows, truth, log_proba):
@@ -247,19 +263,18 @@ def _runs(model, name, X, y, n_restarts, seed):
     Starts from few and from many rows end in places of different quality, and show what a better
     objective is worth.
     """
-    classifier = model
-    if isinstance(model, Pipeline):
-        X, classifier = clone(model[:-1]).fit_transform(X, y), model[-1]
-    records = Records()
+    piped = isinstance(model, Pipeline)
+    classifier = model[-1] if piped else model
+    shared = set(MixtureClusterer().get_params(deep=False)) - {"n_components", "init"}
+    params = {k: v for k, v in classifier.get_params(deep=False).items() if k in shared}
+    records, rows = Records(), X
     for train, test in _starts(y, n_restarts, seed):
         known = np.full(len(y), None, dtype=object)
         known[train] = y[train]
+        X = clone(model[:-1]).fit_transform(rows, known) if piped else rows
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            first = clone(classifier).set_params(max_iter=1, tol=0, random_state=seed)
-            first.fit(X, known)
-            shared = set(MixtureClusterer().get_params(deep=False)) - {"n_components", "init"}
-            params = {k: v for k, v in classifier.get_params(deep=False).items() if k in shared}
+            first = clone(classifier).set_params(max_iter=1, tol=0).fit(X, known)
             free = MixtureClusterer(len(first.weights_), init=first, **params).fit(X)
         proba = free.predict_proba(_safe_indexing(X, test))
         members = np.eye(len(first.classes_))[first.component_classes_]
@@ -273,7 +288,7 @@ def _starts(y, n_restarts, seed):
     """Yield labelled rows to start from, from one a class to half of them, and rows to score."""
     knowledge = read_knowledge(y, None)
     exact = int(knowledge.exact.sum())
-    n_classes = len(np.unique(knowledge.allowed.argmax(axis=1)[knowledge.exact]))
+    n_classes = len(np.unique(knowledge.codes[knowledge.exact]))
     half = max(1, min(exact // 2, exact - n_classes))
     sizes = np.geomspace(n_classes, max(exact - half, n_classes), n_restarts).round().astype(int)
     for run, size in enumerate(sizes.tolist()):
@@ -284,12 +299,14 @@ def _starts(y, n_restarts, seed):
             yield train[knowledge.exact[train]], test
 
 
-def _correlation(restarts, name):
-    """Return the correlation of objective and accuracy; 0 if either never changes."""
-    pairs = np.array([(r.objective, r.accuracy) for r in restarts if r.variant == name])
-    if len(pairs) < 3 or (np.ptp(pairs, axis=0) <= 1e-9 * np.abs(pairs).max(axis=0)).any():
-        return 0.0
-    return float(np.corrcoef(pairs.T)[0, 1])
+def _correlations(restarts):
+    """Return variant -> correlation of objective and accuracy, where both change."""
+    found = {}
+    for name in dict.fromkeys(row.variant for row in restarts):
+        pairs = np.array([(r.objective, r.accuracy) for r in restarts if r.variant == name])
+        if len(pairs) > 2 and (np.ptp(pairs, axis=0) > 1e-9 * np.abs(pairs).max(axis=0)).all():
+            found[name] = float(np.corrcoef(pairs.T)[0, 1])
+    return found
 
 
 def _words(best, table, correlation):
@@ -325,12 +342,6 @@ def _words(best, table, correlation):
     return advice
 
 
-def _as_objects(y):
-    out = np.empty(len(y), dtype=object)
-    out[:] = list(y)
-    return out
-
-
 def _tell(verbose, text):
     if verbose:
         sys.stderr.write(f"[doctor] {text}\n")
@@ -347,12 +358,12 @@ def _draw_variants(axes, table, settings):
 
 
 def _draw_runs(axes, restarts, correlation):
-    for name, r in correlation.items():
+    for name in dict.fromkeys(row.variant for row in restarts):
         mine = [row for row in restarts if row.variant == name]
-        label = f"{name} (r = {r:.2f})"
+        label = f"{name} (r = {correlation[name]:.2f})" if name in correlation else name
         axes.plot([m.objective for m in mine], [m.accuracy for m in mine], "o", label=label)
     axes.set_xlabel("objective of EM without labels, from starts with some")
     axes.set_ylabel("accuracy on labelled rows held out")
     axes.locator_params(axis="x", nbins=4)
-    if correlation:
+    if restarts:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1.01), frameon=False, fontsize="small")

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from coem.estimators._params import check_number
-from coem.labels import deal, read_loose_labels, rows_by_class
+from coem.labels import deal, read_knowledge, rows_by_class
 
 
 class LabeledKFold(BaseCrossValidator):
@@ -156,7 +156,7 @@ def exactly_labelled(y):
     ----------
     y : array of shape (n_rows,)
         Labels. A row without one (-1, None, NaN or "") is not exactly labelled, nor is one with a
-        set of classes that it may or (`coem.labels.Not`) may not belong to.
+        set of several classes that it may or (`coem.Not`) may not belong to.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def exactly_labelled(y):
     >>> exactly_labelled(["a", "", {"a", "b"}, "b"]).tolist()
     [True, False, False, True]
     """
-    return read_loose_labels(y, None)[1]
+    return read_knowledge(y, None).exact
 
 
 def _labelled_rows(splitter, X, y, groups):
@@ -178,10 +178,10 @@ def _labelled_rows(splitter, X, y, groups):
         warnings.warn(f"{who} ignores groups", UserWarning, stacklevel=4)
     if y is None:
         raise ValueError(f"{who} needs y, to tell labelled rows from unlabelled ones")
-    labels, known, _ = read_loose_labels(y, _num_samples(X))
-    if not known.any():
+    knowledge = read_knowledge(y, _num_samples(X))
+    if not knowledge.exact.any():
         raise ValueError("y has no labelled row, so that nothing can be tested; label some")
-    by_class = rows_by_class(labels, known)
+    by_class = rows_by_class(knowledge.codes, knowledge.exact)
     if max(map(len, by_class)) == 1:
         raise ValueError(
             "every class has one labelled row, and needs it to train on, so that nothing is left "

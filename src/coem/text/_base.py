@@ -9,7 +9,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from coem.estimators._families import read_views
 from coem.families.base import check_values
-from coem.views import Views
+from coem.views import is_several
 
 
 class CountTransformer(TransformerMixin, BaseEstimator):
@@ -53,13 +53,6 @@ class CountTransformer(TransformerMixin, BaseEstimator):
     def _of_kind(self, by_view):
         """Return a dict as it is if `fit` was given several views, else the value of the one."""
         return by_view if self._several else by_view[self.view_names_[0]]
-
-
-def is_several(X):
-    """Return whether `as_views` takes `X` for several views, not for one matrix."""
-    if isinstance(X, list | tuple):
-        return any(getattr(x, "ndim", 0) == 2 for x in X)
-    return isinstance(X, Views | Mapping) and not sp.issparse(X)
 
 
 def per_view(what, value, names):

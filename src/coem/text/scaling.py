@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from coem.estimators._families import has_unit_rows
 from coem.estimators._params import undo_on_error
 from coem.families.base import check_magnitude
-from coem.text._base import CountTransformer, check_counts, is_several, per_view
-from coem.views import Views, as_views
+from coem.text._base import CountTransformer, check_counts, per_view
+from coem.views import Views, as_views, is_several
 
 DEFAULT_LENGTH = 600.0  # docs/papers/nigam-2006.md has the measurements
 

@@ -11,8 +11,8 @@ from coem.estimators._params import check_choice, check_number, undo_on_error
 from coem.estimators.clusterer import check_weight
 from coem.families.base import check_magnitude, check_values
 from coem.labels import read_loose_labels
-from coem.text._base import CountTransformer, check_counts, is_several, per_view
-from coem.views import Views
+from coem.text._base import CountTransformer, check_counts, per_view
+from coem.views import Views, is_several
 
 EVENTS = ("token", "document")
 
