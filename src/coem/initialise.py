@@ -7,15 +7,19 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
+from coem.engine import LocalEngine
+from coem.families import VonMisesFisher
 from coem.families.base import Family
 from coem.latent.block import Partition
 from coem.latent.mixture import Mixture, MixtureTheta, pooled
 from coem.stats import Stats
 from coem.typing import Array, Matrix, Rng, Theta
 
-Init = Literal["random", "rows", "k-means++"]
+Init = Literal["random", "rows", "k-means++", "spherical"]
 
-INITS: tuple[Init, ...] = ("random", "rows", "k-means++")
+INITS: tuple[Init, ...] = ("random", "rows", "k-means++", "spherical")
+
+SPHERICAL_ROUNDS = 10
 
 
 def start(
@@ -26,13 +30,62 @@ def start(
         draws = zip(model.families, pools, strict=True)
         params = tuple(family.start(pool, model.n_components, rng) for family, pool in draws)
         return model.from_params(params)
+    if init == "spherical":
+        return model.from_resp(data, _spherical(model, data, rng))
+    return model.from_resp(data, _nearest(model, data, rng, spread_out=init == "k-means++"))
+
+
+def _nearest(model: Mixture, data: Partition, rng: Rng, *, spread_out: bool) -> Array:
+    """Return responsibilities that give every row to the nearest of some rows."""
     distances = _Distances(data)
-    spread_out = init == "k-means++"
     weight = np.concatenate([block.row_weight() for block in data.blocks])
     seeds = _choose(weight, distances, model.n_components, rng, spread_out=spread_out)
     resp = np.eye(len(seeds))[distances.to(seeds).argmin(axis=1)]
     resp[seeds] = np.eye(len(seeds))  # equal rows must not leave a component without any
-    return model.from_resp(data, resp)
+    return np.asarray(resp)
+
+
+def _spherical(model: Mixture, data: Partition, rng: Rng) -> Array:
+    """Return the partition that a few rounds of spherical k-means find, all views together.
+
+    The rows of every view have unit length, those of counts after weighting by how rare words are;
+    a row goes to the component whose directions are nearest in the sum over its views.
+    """
+    pairs = zip(model.families, data.views, strict=True)
+    rows = tuple(_directions(family, X, data.weight) for family, X in pairs)
+    sphere = Mixture(
+        tuple(VonMisesFisher().bind(X, None) for X in rows),
+        model.n_components,
+        coupling="joint",
+        rule="hard",
+        weights="uniform",
+    )
+    turned = Partition(rows, data.empty, data.weight)
+    engine = LocalEngine(1)  # the kernels have the threads that were lent
+    theta = sphere.from_resp(turned, _nearest(sphere, turned, rng, spread_out=True))
+    for _ in range(SPHERICAL_ROUNDS):
+        theta = sphere.m_step(engine, turned, theta, 0, 0.0)
+        sphere.e_step(engine, turned, theta, 1.0, 0.0)
+    resp: Array = turned.cache.resp[0]
+    return resp
+
+
+def _directions(family: Family, X: Matrix, weight: Array | None) -> Matrix:
+    """Return unit rows: TF-IDF of counts, directions as they are, other rows about their mean."""
+    if sp.issparse(X):
+        X = X.astype(np.float32, copy=True)
+        X.sum_duplicates()
+        mass = np.ones(X.shape[0]) if weight is None else weight
+        there = np.repeat(mass, np.diff(X.indptr)) * (X.data > 0)
+        frequency = np.bincount(X.indices, weights=there, minlength=X.shape[1])
+        rarity = np.log((1 + mass.sum()) / (1 + frequency)) + 1
+        X.data = np.log1p(X.data) * rarity[X.indices].astype(np.float32)
+        return normalize(X, copy=False)
+    if not isinstance(family, VonMisesFisher):
+        spread = np.nanstd(X, axis=0)
+        X = (X - np.nanmean(X, axis=0)) / np.where(spread > 0, spread, 1.0)
+        X = np.where(np.isnan(X), 0.0, X)
+    return normalize(X)
 
 
 def pool_views(model: Mixture, data: Partition) -> list[Stats]:
@@ -59,8 +112,8 @@ def prime_apart(
     `shares` (n_rows, n_classes) is what every row teaches its classes. "random" draws parameters
     about what the rows of the class would give together; "rows" and "k-means++" choose seeds
     among those rows, and give each of them to the nearest seed (if a class has fewer rows than
-    components, parameters are drawn). The components of a class are side
-    by side, the classes in their order.
+    components, parameters are drawn). The components of a class are side by side, the classes in
+    their order.
     """
     assert model.classes is not None
     classes = np.asarray(model.classes)

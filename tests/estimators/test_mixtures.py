@@ -454,7 +454,7 @@ def test_a_start_of_responsibilities():
     assert np.mean(model.labels_ == GROUP) > 0.9  # components keep their numbers
 
 
-@pytest.mark.parametrize("init", ["random", "rows", "k-means++"])
+@pytest.mark.parametrize("init", ["random", "rows", "k-means++", "spherical"])
 @pytest.mark.parametrize("family", ["multinomial", "bernoulli", "gaussian", "von_mises_fisher"])
 def test_every_start_finds_the_groups(init, family):
     X = POINTS if family == "gaussian" else WORDS

@@ -439,7 +439,7 @@ def test_light_rows_do_not_kill_components(family):
 # -- large and small numbers ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("init", ["random", "rows", "k-means++"])
+@pytest.mark.parametrize("init", ["random", "rows", "k-means++", "spherical"])
 @pytest.mark.parametrize(
     ("dtype", "scale"),
     [

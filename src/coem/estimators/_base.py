@@ -47,6 +47,8 @@ DEAD = 1e-2  # a component that expects fewer rows (of mean weight) than this is
 class BaseMixture(BaseEstimator):
     """Mixture over views: everything but what a label means."""
 
+    _inits = INITS
+
     # -- parameters --------------------------------------------------------------------------
 
     def get_params(self, deep=True):
@@ -203,7 +205,7 @@ class BaseMixture(BaseEstimator):
     def _given_start(self, n_rows):
         """Return what draws the start that `init` is, as an array or a model; None for a name."""
         if isinstance(self.init, str):
-            check_choice("init", self.init, INITS)
+            check_choice("init", self.init, self._inits)
             return None
         if isinstance(self.init, BaseMixture):
             check_is_fitted(self.init)

@@ -101,6 +101,8 @@ class MixtureClassifier(LabelledMethods, ClassifierMixin, OnlineMixin, MixtureMe
     ['spam', 'spam', 'ham', 'ham']
     """
 
+    _inits = ("random", "rows", "k-means++")
+
     def __init__(
         self,
         *,

@@ -43,9 +43,11 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
     assign : {"joint", "average"}, default="joint"
         Assign rows by the posterior of all views together (Eq. 18-19), or by the average of the
         posteriors of the views (Bickel & Scheffer 2004, Eq. 7).
-    init : {"random", "rows", "k-means++"}, array or fitted model, default="random"
+    init : {"random", "rows", "k-means++", "spherical"}, array or fitted model, default="random"
         "random" draws parameters; "rows" gives rows to the nearest of `n_components` random rows;
-        "k-means++" chooses those far apart. An array of shape (n_rows, n_components) holds
+        "k-means++" chooses those far apart; "spherical" goes on from there with ten rounds of
+        spherical k-means on unit rows (of counts, after TF-IDF weighting), all views together: for
+        text the best start. An array of shape (n_rows, n_components) holds
         responsibilities that stand for every view's posterior until the view has parameters;
         rows are scaled to sum to one.
         A fitted model goes on from its parameters. Given a start, there is one run.
