@@ -2,10 +2,18 @@
 
 from importlib.metadata import version
 
+from coem.agglomerative import MultiViewAgglomerative
 from coem.estimators import MixtureClassifier, MixtureClusterer
 from coem.labels import Not
 from coem.views import Views
 
 __version__ = version("coem")
 
-__all__ = ["MixtureClassifier", "MixtureClusterer", "Not", "Views", "__version__"]
+__all__ = [
+    "MixtureClassifier",
+    "MixtureClusterer",
+    "MultiViewAgglomerative",
+    "Not",
+    "Views",
+    "__version__",
+]

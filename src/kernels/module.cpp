@@ -12,6 +12,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include "agglomerate.hpp"
 #include "counts.hpp"
 
 namespace nb = nanobind;
@@ -192,6 +193,32 @@ template <class T> double table_sum(const In1<T>& table, std::int64_t lo, std::i
     return kernels<T>().table_sum(table.data(), lo, hi);
 }
 
+bool no_signal() {
+    const nb::gil_scoped_acquire held;
+    return PyErr_CheckSignals() == 0;
+}
+
+template <class T>
+void agglomerate(const Out2<T>& cells, int linkage, const Out2<std::int64_t>& children,
+                 const Out1<double>& distances, const Out1<std::int64_t>& sizes) {
+    const std::int64_t n = extent(children.shape(0)) + 1;
+    require(0 <= linkage && linkage <= 2, "linkage must be 0, 1 or 2");
+    require(n > 1 && n < (std::int64_t{1} << 31) && cells.shape(0) >= 1 &&
+                extent(cells.shape(1)) == n * (n - 1) / 2,
+            "cells must hold the distances of all pairs of rows, a view at least");
+    require(children.shape(1) == 2 && extent(distances.shape(0)) == n - 1 &&
+                extent(sizes.shape(0)) == n - 1,
+            "outputs must have one row a merge");
+    const Merges merges{children.data(), distances.data(), sizes.data()};
+    bool done = false;
+    {
+        const nb::gil_scoped_release free;
+        done = coem::agglomerate(cells.data(), extent(cells.shape(0)), n,
+                                 static_cast<Linkage>(linkage), no_signal, merges);
+    }
+    if (!done) throw nb::python_error();
+}
+
 template <class T> void bind(nb::module_& m) {
     const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("scores", scores<T>, exact("indptr"), exact("indices"), exact("data"), exact("table"),
@@ -211,6 +238,8 @@ template <class T> void bind(nb::module_& m) {
     m.def("log_table", log_table<T>, exact("sums"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("alpha"), exact("scale"), nb::arg("floor"), exact("table"),
           nb::arg("n_components"), nb::arg("first"));
+    m.def("agglomerate", agglomerate<T>, exact("cells"), nb::arg("linkage"), exact("children"),
+          exact("distances"), exact("sizes"));
     m.def("table_sum", table_sum<T>, exact("table"), nb::arg("lo"), nb::arg("hi"));
 }
 

@@ -262,7 +262,11 @@ MORE_VALUES = [
     ("family", None, "unknown family None"),
     ("family", Multinomial, "unknown family <class .*Multinomial'>; use one of"),
     ("family", {"title": "multinomial"}, r"the views are \['view0'\], the families are for"),
-    ("init", "spectral", "init must be one of 'random', 'rows', 'k-means\\+\\+', got 'spectral'"),
+    (
+        "init",
+        "spectral",
+        "init must be one of 'random', 'rows', 'k-means\\+\\+', 'spherical', got 'spectral'",
+    ),
 ]
 
 
