@@ -107,6 +107,7 @@ def by_date(posts, n_splits, sizes=(20, 100, 300, 1000)):
     scores = run(posts, split_by_date, methods, sizes, ("test",), n_splits)["test"]
     print("Later posts, 10,000 unlabelled ones: % correct by the number of labels\n")
     rows = [[name, *cells] for name, cells in zip(methods, best_cells(scores), strict=True)]
+    rows.append(["lead over the next, same splits", *map(lead, np.moveaxis(scores, 2, 0))])
     for name, known in PAPER.items():
         rows.append([f"the paper: {name}", *(known.get(size, "") for size in sizes)])
     table(["", *sizes], rows)
@@ -351,6 +352,13 @@ def run(posts, split, methods, sizes, parts, n_splits):
             best = trials[..., at].mean(axis=0).argmax(axis=1)
             scores[part].append(trials[:, np.arange(len(best)), best, at])
     return scores
+
+
+def lead(scores):
+    """Return mean and standard error, over splits, of the best method's lead over the next."""
+    second, first = np.argsort(scores.mean(axis=1))[-2:]
+    gaps = 100 * (scores[first] - scores[second])
+    return f"{gaps.mean():.1f} +- {gaps.std(ddof=1) / np.sqrt(len(gaps)):.1f}"
 
 
 def best_cells(scores):
