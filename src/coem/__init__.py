@@ -3,7 +3,7 @@
 from importlib.metadata import version
 
 from coem.agglomerative import MultiViewAgglomerative
-from coem.estimators import MixtureClassifier, MixtureClusterer
+from coem.estimators import MixtureClassifier, MixtureClusterer, SphericalKMeans
 from coem.labels import Not
 from coem.views import Views
 
@@ -14,6 +14,7 @@ __all__ = [
     "MixtureClusterer",
     "MultiViewAgglomerative",
     "Not",
+    "SphericalKMeans",
     "Views",
     "__version__",
 ]

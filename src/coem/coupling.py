@@ -45,6 +45,20 @@ def blend(posteriors: Array, v: int, eta: float, empty: Array | None) -> Array:
     return np.asarray(mixed * ~empty[:, v, np.newaxis], dtype=own.dtype)
 
 
+def handed_on(there: Array, v: int) -> Array:
+    """Return whose partition view `v` learns from, for each row (Bickel & Scheffer 2004, Table 1).
+
+    That is the view before it, the first following the last; if that one has nothing to say of a
+    row, the one before, and so on, until the view itself. `there` (n_rows, n_views) tells who has;
+    -1 if nobody has.
+    """
+    n_rows, n_views = there.shape
+    order = [(v - step) % n_views for step in range(1, n_views + 1)]
+    first = there[:, order].argmax(axis=1)
+    source = np.array(order)[first]
+    return np.where(there[np.arange(n_rows), source], source, -1)
+
+
 def dissent(log_posteriors: Array, empty: Array | None) -> Array:
     r"""Return how much the views of every row disagree: a row's share of 2005, Eq. 10.
 

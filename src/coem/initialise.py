@@ -21,6 +21,8 @@ INITS: tuple[Init, ...] = ("random", "rows", "k-means++", "spherical")
 
 SPHERICAL_ROUNDS = 10
 
+SAME = 1e-12  # squared distance below which two rows count as one
+
 
 def start(
     model: Mixture, data: Partition, init: Init, rng: Rng, pools: list[Stats]
@@ -86,6 +88,14 @@ def _directions(family: Family, X: Matrix, weight: Array | None) -> Matrix:
         X = (X - np.nanmean(X, axis=0)) / np.where(spread > 0, spread, 1.0)
         X = np.where(np.isnan(X), 0.0, X)
     return normalize(X)
+
+
+def seed_rows(X: Matrix, weight: Array, k: int, rng: Rng, *, spread_out: bool) -> Array:
+    """Return `k` rows to start clusters from, at random by weight, or far apart (k-means++).
+
+    Rows of unit length are apart by twice one less their cosine.
+    """
+    return _choose(weight, _Distances(Partition((X,))), k, rng, spread_out=spread_out)
 
 
 def pool_views(model: Mixture, data: Partition) -> list[Stats]:
@@ -184,6 +194,11 @@ class _Distances:
         if data.empty is not None:
             self.there = ~data.empty
 
+    def project(self, rng: Rng) -> Array:
+        """Return the rows as points on a random line: equal rows are equal points."""
+        points = [X @ rng.standard_normal(X.shape[1]) for X, _ in self.views]
+        return np.asarray(np.sum(points, axis=0))
+
     def to(self, seeds: Array) -> Array:
         """Return the distances of all rows to some of them, of shape (n_rows, n_seeds)."""
         total = np.zeros((len(self.there), len(seeds)))
@@ -215,20 +230,23 @@ def _scaled(X: Matrix) -> tuple[Matrix, Array]:
 
 def _choose(weight: Array, distances: _Distances, k: int, rng: Rng, *, spread_out: bool) -> Array:
     """Return `k` different rows, at random by weight, or far apart (k-means++)."""
+    # Rows are drawn in an order of their own, by their values: the draw is the same in whatever
+    # order they come, and for a row of weight 2 as for the row given twice.
+    order = np.argsort(distances.project(rng), kind="stable")
     weight = weight.astype(np.float64)
     chosen: list[int] = []
     distance = np.ones(len(weight))
     for _ in range(k):
-        chance = weight * distance if spread_out else weight.copy()
+        chance = weight * (distance if spread_out else distance > SAME)
         chance[chosen] = 0.0
         # Fewer different rows than components: any row will do, of no weight if need be.
         for fallback in (weight, np.ones(len(weight))):
             if not chance.sum() > 0:
                 chance = fallback.copy()
                 chance[chosen] = 0.0
-        edges = np.cumsum(chance)
-        chosen.append(int(np.searchsorted(edges, rng.random() * edges[-1], side="right")))
-        if spread_out:
-            new = distances.to(np.array(chosen[-1:]))[:, 0]
-            distance = new if len(chosen) == 1 else np.minimum(distance, new)
+        edges = np.cumsum(chance[order])
+        place = np.searchsorted(edges, rng.random() * edges[-1], side="right")
+        chosen.append(int(order[place]))
+        new = distances.to(np.array(chosen[-1:]))[:, 0]
+        distance = new if len(chosen) == 1 else np.minimum(distance, new)
     return np.array(chosen)

@@ -414,14 +414,14 @@ void accumulate_tile(const Csr& X, const T* resp, int64_t k, int64_t lo, int64_t
     }
 }
 
-// ---- log_table: from sums to log probabilities --------------------------------------------
+// ---- fill_table: from sums to log probabilities or directions ------------------------------
 
 template <class T>
-void log_table(const Sums& sums, int64_t lo, int64_t hi, double alpha, const double* scale,
-               double floor, T* table, int64_t k, int64_t first) {
+void fill_table(const Sums& sums, int64_t lo, int64_t hi, const Fill& fill, T* table, int64_t k,
+                int64_t first) {
     // Corners of eight words by eight components, turned over in the first cache.
     const Vec<T> smallest = Vec<T>{} + std::numeric_limits<T>::min();
-    const Vec<T> lowest = Vec<T>{} + static_cast<T>(floor);
+    const Vec<T> lowest = Vec<T>{} + static_cast<T>(fill.floor);
     for (int64_t start = lo; start < hi; start += LANES) {
         const int64_t n = start + LANES < hi ? LANES : hi - start;
         for (int64_t left = 0; left < sums.m; left += LANES) {
@@ -432,11 +432,11 @@ void log_table(const Sums& sums, int64_t lo, int64_t hi, double alpha, const dou
                     sums.data + (left + j) * sums.component_step + start * sums.word_step;
                 // Normalised in double: an error here would be that of every word of a row.
                 for (int64_t w = 0; w < n; ++w) {
-                    corner[j][w] =
-                        static_cast<T>((source[w * sums.word_step] + alpha) * scale[left + j]);
+                    corner[j][w] = static_cast<T>((source[w * sums.word_step] + fill.alpha) *
+                                                  fill.scale[left + j]);
                 }
             }
-            for (int64_t j = 0; j < width; ++j) {
+            for (int64_t j = 0; fill.logs && j < width; ++j) {
                 const Vec<T> share = load(corner[j]);
                 const Vec<T> usable = share < smallest ? smallest : share;
                 store(corner[j], share < smallest ? lowest : log_each(usable));
@@ -471,7 +471,7 @@ template <class T> double table_sum(const T* table, int64_t lo, int64_t hi) {
 
 template <class T> const Kernels<T>& table() {
     static const Kernels<T> all{scores<T>,          posterior<T>,        count_active<T>, list_active<T>,
-                                accumulate_list<T>,  accumulate_tile<T>, log_table<T>,
+                                accumulate_list<T>,  accumulate_tile<T>, fill_table<T>,
                                 table_sum<T>};
     return all;
 }

@@ -47,6 +47,14 @@ struct Sums {
     std::int64_t word_step;
 };
 
+// What becomes of sums in a table.
+struct Fill {
+    double alpha;         // added to every sum
+    const double* scale;  // (m), by which the sums of a component are multiplied
+    bool logs;            // take logarithms,
+    double floor;         // that of zero being this
+};
+
 struct Words {
     std::int64_t begin;
     std::int64_t end;
@@ -70,11 +78,10 @@ struct Kernels {
     // tile (V, 8) = X^T resp for the components lo <= j < hi and some words; hi - lo <= 8
     void (*accumulate_tile)(const Csr&, const T* resp, std::int64_t k, std::int64_t lo,
                             std::int64_t hi, Words, double* tile);
-    // components first <= j < first + m of table (V, k) = log((sums (m, V) + alpha) scale (m)), for
-    // the words lo <= w < hi
-    void (*log_table)(const Sums&, std::int64_t lo, std::int64_t hi, double alpha,
-                      const double* scale, double floor, T* table, std::int64_t k,
-                      std::int64_t first);
+    // components first <= j < first + m of table (V, k) = (sums (m, V) + alpha) scale (m), or its
+    // logarithm, for the words lo <= w < hi
+    void (*fill_table)(const Sums&, std::int64_t lo, std::int64_t hi, const Fill&, T* table,
+                       std::int64_t k, std::int64_t first);
     // sum of the cells lo <= c < hi
     double (*table_sum)(const T* table, std::int64_t lo, std::int64_t hi);
 };

@@ -173,9 +173,9 @@ void posterior(const Out2<double>& log_joint, const In1<double>& log_weights,
 }
 
 template <class T>
-void log_table(const Strided2& sums, std::int64_t lo, std::int64_t hi, double alpha,
-               const In1<double>& scale, double floor, const Out1<T>& table, std::int64_t k,
-               std::int64_t first) {
+void fill_table(const Strided2& sums, std::int64_t lo, std::int64_t hi, double alpha,
+                const In1<double>& scale, const std::optional<double>& floor, const Out1<T>& table,
+                std::int64_t k, std::int64_t first) {
     const std::int64_t m = extent(sums.shape(0));
     const std::int64_t n_words = extent(sums.shape(1));
     require(extent(table.shape(0)) >= k * n_words && extent(scale.shape(0)) == m,
@@ -183,8 +183,9 @@ void log_table(const Strided2& sums, std::int64_t lo, std::int64_t hi, double al
     require(0 <= first && first + m <= k, "components out of range");
     require(0 <= lo && lo <= hi && hi <= n_words, "words out of range");
     const nb::gil_scoped_release free;
-    kernels<T>().log_table({sums.data(), m, sums.stride(0), sums.stride(1)}, lo, hi, alpha,
-                           scale.data(), floor, table.data(), k, first);
+    const Fill fill{alpha, scale.data(), floor.has_value(), floor.value_or(0.0)};
+    kernels<T>().fill_table({sums.data(), m, sums.stride(0), sums.stride(1)}, lo, hi, fill,
+                            table.data(), k, first);
 }
 
 template <class T> double table_sum(const In1<T>& table, std::int64_t lo, std::int64_t hi) {
@@ -235,8 +236,8 @@ template <class T> void bind(nb::module_& m) {
     m.def("posterior", posterior<T>, exact("log_joint"), exact("log_weights"),
           exact("allowed").none(), nb::arg("beta"), nb::arg("hard"), exact("evidence"),
           exact("objective"), exact("resp"));
-    m.def("log_table", log_table<T>, exact("sums"), nb::arg("lo"), nb::arg("hi"),
-          nb::arg("alpha"), exact("scale"), nb::arg("floor"), exact("table"),
+    m.def("fill_table", fill_table<T>, exact("sums"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("alpha"), exact("scale"), nb::arg("floor").none(), exact("table"),
           nb::arg("n_components"), nb::arg("first"));
     m.def("agglomerate", agglomerate<T>, exact("cells"), nb::arg("linkage"), exact("children"),
           exact("distances"), exact("sizes"));

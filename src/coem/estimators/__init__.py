@@ -2,5 +2,6 @@
 
 from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer
+from coem.estimators.spherical import SphericalKMeans
 
-__all__ = ["MixtureClassifier", "MixtureClusterer"]
+__all__ = ["MixtureClassifier", "MixtureClusterer", "SphericalKMeans"]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, _clone_parametrized
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from coem.coupling import COUPLINGS, average
@@ -31,6 +31,7 @@ from coem.estimators._params import (
     max_rounds,
 )
 from coem.estimators._records import Records, progress, round_record
+from coem.estimators._restarts import draw_seeds, each_run
 from coem.estimators._starts import as_responsibilities, check_warm
 from coem.initialise import INITS
 from coem.io.checkpoint import Checkpoint, fingerprint, flat_theta
@@ -143,7 +144,7 @@ class BaseMixture(BaseEstimator):
         """
         eta, beta = as_schedule(self.eta, "eta"), as_schedule(self.beta, "beta")
         model = self._model()
-        seeds = self._seeds(n_runs)
+        seeds = draw_seeds(self.random_state, n_runs)
         saved = self._checkpoint(model, (*matrices, empty, weight, allowed))
         if saved:
             seeds = saved.seeds(seeds, fixed=isinstance(self.random_state, Integral))
@@ -171,12 +172,7 @@ class BaseMixture(BaseEstimator):
 
         self._has_rows = _views_with_rows(empty, len(matrices))
         with self._engine() as engine:
-            if len(seeds) > 1 and engine.n_workers > 1:
-                # One thread a restart: the bits are those of one restart after another.
-                serial = LocalEngine(1)
-                results = engine.map(lambda index: run(index, serial), range(len(seeds)))
-            else:
-                results = [run(index, engine) for index in range(len(seeds))]
+            results = each_run(engine, run, len(seeds))
             self._keep(model, results, seeds)
             data = Partition(matrices, empty, weight)
             plain = partial(run, self.best_run_, engine, Constant(1.0), None)
@@ -214,9 +210,6 @@ class BaseMixture(BaseEstimator):
             return lambda model, data, rng: theta
         resp = as_responsibilities(self.init, n_rows, self._n_components())
         return lambda model, data, rng: model.from_resp(data, resp)
-
-    def _seeds(self, n):
-        return check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n)
 
     def _keep(self, model, results, seeds):
         """Set the fitted attributes from the best of the runs."""

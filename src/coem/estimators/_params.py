@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 import numpy as np
+from sklearn.utils.validation import _check_sample_weight
 
 
 def check_choice(name, value, choices):
@@ -52,6 +53,18 @@ def check_workers(n_jobs, engine, verbose):
         raise ValueError(f"engine must be None or an engine of coem.engine, got {engine!r}")
     if not isinstance(verbose, Integral | bool):
         raise ValueError(f"verbose must be an integer, got {verbose!r}")
+
+
+def check_weight(sample_weight, views):
+    """Return checked row weights as float64, or None."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(
+        sample_weight, views, dtype=np.float64, copy=True, ensure_non_negative=True
+    )
+    if not weight.sum() > 0:
+        raise ValueError("sample_weight is 0 for every row")
+    return weight
 
 
 def undo_on_error(fit):

@@ -8,6 +8,8 @@ from sklearn.utils import Bunch
 
 from coem.em import Round
 
+PER_VIEW = {"log_likelihood", "view_objective"}
+
 
 class Records(list):
     """A list of records, each with its fields as attributes and as keys."""
@@ -47,6 +49,8 @@ def progress(verbose: int, label: str) -> Callable[[Round], None]:
 
 
 def _flat(record: Any) -> dict[str, Any]:
-    fields = dict(record)
-    nested = fields.pop("log_likelihood", None) or {}
-    return fields | {f"log_likelihood_{name}": value for name, value in nested.items()}
+    """Return the fields of a record, one for each view where it has a value for each."""
+    flat = dict(record)
+    for name in PER_VIEW & flat.keys():
+        flat |= {f"{name}_{view}": value for view, value in flat.pop(name).items()}
+    return flat

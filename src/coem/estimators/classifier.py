@@ -19,10 +19,9 @@ from coem.estimators._held_out import calibration, like, splits_of
 from coem.estimators._labelled import LabelledMethods
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin, check_classes
-from coem.estimators._params import check_number, undo_on_error
+from coem.estimators._params import check_number, check_weight, undo_on_error
 from coem.estimators._starts import first_classes
 from coem.estimators._subtopics import check_spec, choose, is_choice, sizes_of
-from coem.estimators.clusterer import check_weight
 from coem.initialise import prime, prime_apart
 from coem.labels import read_knowledge
 from coem.latent.block import Partition

@@ -4,13 +4,12 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.utils import ClassifierTags
-from sklearn.utils.validation import _check_sample_weight
 
 from coem.estimators._base import BaseMixture
 from coem.estimators._families import read_views
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin
-from coem.estimators._params import check_number, undo_on_error
+from coem.estimators._params import check_number, check_weight, undo_on_error
 from coem.initialise import pool_views, start
 from coem.latent.block import Partition
 
@@ -238,15 +237,3 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
 
     def _knowledge(self, X, y, sample_weight):
         return check_weight(sample_weight, X), None
-
-
-def check_weight(sample_weight, views):
-    """Return checked row weights as float64, or None."""
-    if sample_weight is None:
-        return None
-    weight = _check_sample_weight(
-        sample_weight, views, dtype=np.float64, copy=True, ensure_non_negative=True
-    )
-    if not weight.sum() > 0:
-        raise ValueError("sample_weight is 0 for every row")
-    return weight

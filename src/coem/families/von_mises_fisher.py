@@ -98,17 +98,23 @@ class VonMisesFisher(Family):
 
     def log_prob(self, X: Matrix, theta: VonMisesFisherTheta) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""
-        table = theta.kappas[:, None] * theta.directions
+        cosines = self.cosines(X, theta)
+        cosines *= theta.kappas
+        cosines += _bessel(theta.kappas, X.shape[1])[0]
+        return cosines
+
+    def cosines(self, X: Matrix, theta: VonMisesFisherTheta) -> Array:
+        """Return the cosines of unit rows and directions, (n_rows, n_components) in float64."""
+        directions = theta.directions
         if isinstance(X, np.ndarray):  # in double: a product in single would depend on the block
-            scores = X.astype(np.float64, copy=False) @ table.T
-        else:
-            scores = counts.scores(X, table.astype(self.bind(X, None).dtype))
-        return np.asarray(scores + _bessel(theta.kappas, X.shape[1])[0])
+            return np.asarray(X.astype(np.float64, copy=False) @ directions.T)
+        return counts.scores(X, directions.astype(self.bind(X, None).dtype, copy=False))
 
     def log_prior(self, theta: VonMisesFisherTheta) -> float:
         """Return the log prior density of the concentrations, 0 if they are fixed."""
-        alpha = self.alpha if self.kappa == "fit" else 0.0
-        return float(alpha * _bessel(theta.kappas, theta.directions.shape[1])[0].sum())
+        if self.kappa != "fit" or not self.alpha:
+            return 0.0
+        return float(self.alpha * _bessel(theta.kappas, theta.directions.shape[1])[0].sum())
 
     def n_parameters(self, theta: VonMisesFisherTheta) -> int:
         """Return the number of free angles, and of concentrations if they are fitted."""
@@ -129,14 +135,30 @@ class VonMisesFisher(Family):
 
     def estimate(self, stats: VonMisesFisherStats) -> VonMisesFisherTheta:
         """Return the modes; where there is no direction, that of all rows or the first axis."""
-        k, d = stats.resultant.shape
+        d = stats.resultant.shape[1]
         pooled = _unit(stats.resultant.sum(axis=0, keepdims=True), np.eye(1, d))
-        directions = _unit(stats.resultant, pooled)
+        lengths = np.linalg.norm(stats.resultant, axis=1)
+        return VonMisesFisherTheta(
+            _unit(stats.resultant, pooled), self._kappas(lengths, stats.mass, d)
+        )
+
+    def maximise(self, X: Matrix, resp: Array) -> VonMisesFisherTheta:
+        """Return ``estimate(stats(X, resp))``, for sparse rows at the precision of the family."""
+        if isinstance(X, np.ndarray):
+            return self.estimate(self.stats(X, resp))
+        directions, lengths = counts.resultants(X, resp, self.bind(X, None).dtype)
+        if not lengths.all():  # what `estimate` gives to components without a direction
+            pool = counts.accumulate(X, resp.sum(axis=1, keepdims=True, dtype=np.float64))
+            directions[lengths == 0] = _unit(pool, np.eye(1, X.shape[1]))
+        mass = resp.sum(axis=0, dtype=np.float64)
+        return VonMisesFisherTheta(directions, self._kappas(lengths, mass, X.shape[1]))
+
+    def _kappas(self, lengths: Array, mass: Array, d: int) -> Array:
+        """Return the concentrations for the lengths of sums of `mass` unit rows."""
         if self.kappa != "fit":
-            return VonMisesFisherTheta(directions, np.full(k, float(self.kappa or DEFAULT_KAPPA)))
-        lengths, mass = np.linalg.norm(stats.resultant, axis=1), stats.mass + self.alpha
-        means = np.divide(lengths, mass, out=np.zeros(k), where=mass > 0)
-        return VonMisesFisherTheta(directions, _solve_kappa(means, d))
+            return np.full(len(mass), float(self.kappa or DEFAULT_KAPPA))
+        mass = mass + self.alpha
+        return _solve_kappa(np.divide(lengths, mass, out=np.zeros(len(mass)), where=mass > 0), d)
 
     def start(self, pooled: Any, n_components: int, rng: Rng) -> VonMisesFisherTheta:
         """Return directions about the mean row, as far from it as the rows are."""

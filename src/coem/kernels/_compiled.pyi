@@ -36,13 +36,13 @@ def accumulate_tile(
     sorted: bool,
     tile: Array,
 ) -> None: ...
-def log_table(
+def fill_table(
     sums: Array,
     lo: int,
     hi: int,
     alpha: float,
     scale: Array,
-    floor: float,
+    floor: float | None,
     table: Array,
     n_components: int,
     first: int,

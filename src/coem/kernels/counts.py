@@ -79,6 +79,22 @@ def maximise(X: Matrix, resp: Array, alpha: float, dtype: Any) -> Array:
     return table
 
 
+def resultants(X: Matrix, resp: Array, dtype: Any) -> tuple[Array, Array]:
+    """Return the rows of ``resp.T @ X`` scaled to unit length, as a table, and their lengths.
+
+    A row of zeros stays one. As in `maximise`, only the sums of some components exist at a time.
+    """
+    _, k = resp.shape
+    table, lengths = new_table(k, X.shape[1], dtype), np.empty(k)
+    rows = _Rows(X, resp)
+    for first in range(0, k, rows.width):
+        sums = rows.sums(first)
+        part = lengths[first : first + len(sums)]
+        part[...] = np.sqrt(list(threads.spread(lambda row: np.dot(row, row), sums)))
+        _write(table, sums, 0.0, 1.0 / np.where(part > 0, part, 1.0), None, first)
+    return table, lengths
+
+
 class _Rows:
     """Rows with responsibilities, to be summed for `width` components at a time."""
 
@@ -181,16 +197,22 @@ def _fill(table: Array, sums: Array, alpha: float, first: int) -> None:
     each_row = threads.spread if sums.size > 1 << 20 else map
     totals = np.array(list(each_row(np.sum, sums))) + alpha * n_features
     nothing = totals < np.finfo(np.float64).tiny  # the inverse would be infinite
-    scale = 1.0 / np.where(nothing, 1.0, totals)
-    memory = _memory(table)
+    _write(table, sums, alpha, 1.0 / np.where(nothing, 1.0, totals), LOG_ZERO, first)
+    for j in np.flatnonzero(nothing):
+        table[first + j] = -np.log(n_features)
+
+
+def _write(
+    table: Array, sums: Array, alpha: float, scale: Array, log_zero: float | None, first: int
+) -> None:
+    """Set components of a table to ``(sums + alpha) * scale``, or with `log_zero` to its log."""
+    n_features, memory = sums.shape[1], _memory(table)
 
     def work(lo: int) -> None:
         hi = min(lo + WORDS, n_features)
-        _compiled.log_table(sums, lo, hi, alpha, scale, LOG_ZERO, memory, len(table), first)
+        _compiled.fill_table(sums, lo, hi, alpha, scale, log_zero, memory, len(table), first)
 
     threads.spread(work, range(0, n_features, WORDS))
-    for j in np.flatnonzero(nothing):
-        table[first + j] = -np.log(n_features)
 
 
 def table_sum(table: Array) -> float:

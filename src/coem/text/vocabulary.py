@@ -7,8 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from coem.estimators._params import check_choice, check_number, undo_on_error
-from coem.estimators.clusterer import check_weight
+from coem.estimators._params import check_choice, check_number, check_weight, undo_on_error
 from coem.families.base import check_magnitude, check_values
 from coem.labels import read_loose_labels
 from coem.text._base import CountTransformer, check_counts, per_view

@@ -1,0 +1,22 @@
+"""Runs from several starts."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from coem.engine import LocalEngine
+
+
+def draw_seeds(random_state, n):
+    """Return one seed for each of `n` runs."""
+    return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)
+
+
+def each_run(engine, run, n):
+    """Return the results of ``run(index, engine)`` for `n` runs, side by side if there are threads.
+
+    One thread a run: the bits are those of one run after another.
+    """
+    if n > 1 and engine.n_workers > 1:
+        serial = LocalEngine(1)
+        return engine.map(lambda index: run(index, serial), range(n))
+    return [run(index, engine) for index in range(n)]

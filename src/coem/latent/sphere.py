@@ -1,0 +1,214 @@
+"""Spherical k-means: one cluster a row and view, partitions handed on from view to view."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from coem.coupling import handed_on
+from coem.engine import Engine
+from coem.kernels.lloyd import Lloyd, unit_rows
+from coem.latent.block import Partition
+from coem.typing import Array
+
+
+@dataclass(frozen=True)
+class Concepts:
+    """Concept vectors of every view, (n_clusters, n_features) of unit length, or None."""
+
+    directions: tuple[Array | None, ...]
+    version: tuple[int, ...]  # counts their updates
+
+    @property
+    def started(self) -> bool:
+        """True if every view has concept vectors."""
+        return all(number > 0 for number in self.version)
+
+    def without(self, v: int) -> Self:
+        """Return the same: how far they move is worth knowing."""
+        return self
+
+
+class Move(NamedTuple):
+    """A row that was made a cluster of its own, because the cluster had lost all its rows."""
+
+    view: int
+    cluster: int
+    row: int
+
+
+class Summary(NamedTuple):
+    """What the E step knows of all rows."""
+
+    objective: float
+    log_likelihood: Array  # (n_views,), Eq. 10: the cosines stand for log likelihoods
+    dissent: float
+    agreement_rate: float
+
+
+@dataclass
+class Partitions:
+    """The clusters of the rows in every view, and the rows that have been moved by hand."""
+
+    views: list[Lloyd]
+    version: list[int]
+    moves: list[Move] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """Spherical k-means over one or several views (Bickel & Scheffer 2004, Sec. 4.3).
+
+    It is the mixture of von Mises-Fisher components of one concentration, with hard posteriors;
+    a partition takes the place of the responsibilities, so that a step costs what has changed. A
+    view learns from the partition of the view before it. The objective is Eq. 10, summed over the
+    views. A cluster that has lost its rows is given the one that fits worst.
+    """
+
+    n_views: int
+    n_clusters: int
+
+    @property
+    def monotone(self) -> bool:
+        """True if the objective never falls."""
+        return self.n_views == 1
+
+    @property
+    def n_turns(self) -> int:
+        """Number of M steps in a round."""
+        return self.n_views
+
+    def penalty(self, theta: Concepts) -> float:
+        """Return 0: there is no prior."""
+        return 0.0
+
+    def begin(self, data: Partition, concepts: Array) -> Concepts:
+        """Return the start from concept vectors of the last view (Table 1, step 1)."""
+        others = self.n_views - 1
+        return Concepts((None,) * others + (concepts,), (0,) * others + (1,))
+
+    # -- E step ------------------------------------------------------------------------------
+
+    def e_step(
+        self, engine: Engine, data: Partition, theta: Concepts, beta: float, eta: float
+    ) -> Summary | None:
+        """Bring all partitions up to date (Eq. 8). Returns None if a view has none yet."""
+        if data.cache is None:
+            data.cache = self._new_cache(data)
+        for v in range(self.n_views):
+            self.refresh(engine, data, theta, v, beta)
+        return self._summary(data) if theta.started else None
+
+    def refresh(
+        self, engine: Engine, data: Partition, theta: Concepts, v: int, beta: float
+    ) -> None:
+        """Bring the partition of view `v` up to date."""
+        cache: Partitions = data.cache
+        directions = theta.directions[v]
+        if directions is not None and cache.version[v] != theta.version[v]:
+            cache.views[v].assign(directions)
+            cache.version[v] = theta.version[v]
+
+    def _new_cache(self, data: Partition) -> Partitions:
+        views = [
+            Lloyd(X, [(block.rows, block.views[v]) for block in data.blocks], self.n_clusters)
+            for v, X in enumerate(data.views)
+        ]
+        return Partitions(views, [0] * self.n_views)
+
+    def _summary(self, data: Partition) -> Summary:
+        """Return Eq. 10 of every view and their sum, and the share of rows that views agree on."""
+        labels = view_labels(data)
+        weight = np.ones(data.n_rows) if data.weight is None else data.weight
+        values = np.array(
+            [
+                (weight * (labels[:, v] >= 0)) @ view.cosines
+                for v, view in enumerate(data.cache.views)
+            ]
+        )
+        return Summary(float(values.sum()), values, 0.0, _agreement_rate(labels, weight))
+
+    # -- M step ------------------------------------------------------------------------------
+
+    def m_step(
+        self, engine: Engine, data: Partition, theta: Concepts, turn: int, eta: float
+    ) -> Concepts:
+        """Return the concept vectors of a view for the partition handed on to it (Eq. 9)."""
+        cache: Partitions = data.cache
+        source = self._source(data, turn)
+        rows = np.arange(data.n_rows)
+        labels = np.stack([view.labels for view in cache.views])[source, rows]
+        labels[source < 0] = -1
+        cosines = np.stack([view.cosines for view in cache.views])[source, rows]
+        weight = np.ones(data.n_rows) if data.weight is None else data.weight
+        for cluster, row in refill(labels, np.where(weight > 0, cosines, np.inf), self.n_clusters):
+            labels[row] = cluster
+            cache.moves.append(Move(turn, cluster, row))
+        sums = cache.views[turn].sum_rows(labels, data.weight)
+        old = theta.directions[turn]
+        new = unit_rows(sums, _pooled(sums) if old is None else old, data.views[turn].dtype)
+        return replace(
+            theta,
+            directions=_replaced(theta.directions, turn, new),
+            version=_replaced(theta.version, turn, theta.version[turn] + 1),
+        )
+
+    def _source(self, data: Partition, turn: int) -> Array:
+        """Return the view whose partition each row has in a turn, -1 if it takes no part."""
+        ready = np.array(data.cache.version) > 0
+        there = np.broadcast_to(ready, (data.n_rows, self.n_views))
+        if data.empty is None:
+            return handed_on(there, turn)
+        return np.where(data.empty[:, turn], -1, handed_on(there & ~data.empty, turn))
+
+
+def view_labels(data: Partition) -> Array:
+    """Return the partitions of all views, (n_rows, n_views), -1 where a row is empty."""
+    labels = np.stack([view.labels for view in data.cache.views], axis=1)
+    if data.empty is not None:
+        labels[data.empty] = -1
+    return labels
+
+
+def refill(labels: Array, cosines: Array, n_clusters: int) -> list[tuple[int, int]]:
+    """Return (cluster, row) for clusters without rows: the row that fits worst becomes each.
+
+    `labels` are -1 and `cosines` infinite for rows that take no part. Of equals the first row
+    goes; no row leaves a cluster of which it is the last.
+    """
+    taking_part = (labels >= 0) & np.isfinite(cosines)
+    sizes = np.bincount(labels[taking_part], minlength=n_clusters)
+    if sizes.all():
+        return []
+    rows = np.flatnonzero(taking_part)
+    candidates = iter(rows[np.argsort(cosines[rows], kind="stable")].tolist())
+    moves = []
+    for cluster in np.flatnonzero(sizes == 0).tolist():
+        row = next((i for i in candidates if sizes[labels[i]] > 1), None)
+        if row is None:
+            break
+        sizes[labels[row]] -= 1
+        moves.append((cluster, row))
+    return moves
+
+
+def _agreement_rate(labels: Array, weight: Array) -> float:
+    """Return the weighted share of pairs of views that agree on a row (Eq. 16 for two views)."""
+    there = labels >= 0
+    same = (labels[:, :, np.newaxis] == labels[:, np.newaxis]) & there[:, :, np.newaxis]
+    n_there = there.sum(axis=1)
+    pairs = n_there * (n_there - 1)
+    share = (same.sum(axis=(1, 2)) - n_there) / np.maximum(pairs, 1)
+    comparable = weight * (pairs > 0)
+    return float(comparable @ share / comparable.sum()) if comparable.sum() > 0 else 1.0
+
+
+def _pooled(sums: Array) -> Array:
+    """Return the direction of all rows for every cluster, the first axis if there is none."""
+    d = sums.shape[1]
+    whole = unit_rows(sums.sum(axis=0, keepdims=True), np.eye(1, d), np.float64)
+    return np.broadcast_to(whole, sums.shape)
+
+
+def _replaced(items: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:
+    return (*items[:index], value, *items[index + 1 :])

@@ -1,0 +1,81 @@
+"""The steps of spherical k-means against plain NumPy."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.preprocessing import normalize
+
+from coem.engine import LocalEngine
+from coem.kernels import counts
+from coem.kernels.lloyd import Lloyd, unit_rows
+from coem.latent.block import Partition
+
+ERROR = {np.float32: 1e-6, np.float64: 1e-13}
+
+
+def make(n, d, precision, *, sparse, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.3)
+    X[rng.random(n) < 0.1] = 0.0
+    X = normalize(X).astype(precision)
+    return sp.csr_matrix(X) if sparse else X
+
+
+def steps(X, k):
+    blocks = Partition((X,), block_rows=16).blocks
+    return Lloyd(X, [(block.rows, block.views[0]) for block in blocks], k)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "d", "k"), [(1, 1, 1), (70, 9, 3), (200, 40, 20), (130, 33, 65)])
+def test_steps(n, d, k, precision, sparse):
+    rng = np.random.default_rng(1)
+    X = make(n, d, precision, sparse=sparse)
+    dense = X.toarray() if sparse else X
+    rows, weight = steps(X, k), rng.uniform(0.0, 2.0, size=n)
+    labels = None
+    for turn in range(6):
+        directions = normalize(rng.standard_normal((k, d))).astype(precision)
+        rows.assign(directions)
+        cosines = dense.astype(float) @ directions.astype(float).T
+        np.testing.assert_allclose(rows.cosines, cosines.max(axis=1), atol=ERROR[precision])
+        chosen = cosines[np.arange(n), rows.labels]
+        np.testing.assert_allclose(chosen, cosines.max(axis=1), atol=ERROR[precision])
+        # Most rows stay where they are, some move, some are nowhere.
+        fresh = rng.integers(-1, k, size=n).astype(np.int32)
+        labels = fresh if turn == 0 else np.where(rng.random(n) < 0.2, fresh, labels)
+        sums = rows.sum_rows(labels, weight)
+        resp = np.where(labels[:, None] == np.arange(k), weight[:, None], 0.0)
+        np.testing.assert_allclose(sums, resp.T @ dense.astype(float), atol=1e-12)
+
+
+def test_of_equal_cosines_the_first_wins():
+    X = sp.csr_matrix(np.eye(4))
+    rows = steps(X, 3)
+    rows.assign(np.array([[1.0, 0, 0, 0], [1.0, 0, 0, 0], [0, 1.0, 0, 0]]))
+    np.testing.assert_array_equal(rows.labels, [0, 2, 0, 0])
+
+
+def test_unit_rows():
+    sums = np.array([[3.0, 4.0], [0.0, 0.0]])
+    np.testing.assert_allclose(unit_rows(sums, np.eye(2), np.float64), [[0.6, 0.8], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("k", [1, 3, 8, 20, 65])
+def test_resultants(k, dense, precision):
+    rng = np.random.default_rng(2)
+    X = make(90, 31, np.float64, sparse=True)
+    resp = rng.random((90, k)) * (1.0 if dense else rng.random((90, k)) < 0.1)
+    resp[:, -1] = 0.0
+    sums = resp.T @ X.toarray()
+    wanted = np.linalg.norm(sums, axis=1)
+    directions, lengths = counts.resultants(X, resp.astype(precision), precision)
+    np.testing.assert_allclose(lengths, wanted, rtol=1e-6 if precision is np.float32 else 1e-13)
+    unit = sums / np.where(wanted > 0, wanted, 1.0)[:, None]
+    np.testing.assert_allclose(directions, unit, atol=ERROR[precision])
+    with LocalEngine(2):
+        again, _ = counts.resultants(X, resp.astype(precision), precision)
+    np.testing.assert_array_equal(directions, again)
