@@ -42,6 +42,7 @@ format: setup
 
 bench: setup
 	$(BIN)/python benchmarks/bench_em.py
+	$(BIN)/python benchmarks/spherical.py
 	$(BIN)/python benchmarks/agglomerate.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/citations.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/few_labels.py
