@@ -49,7 +49,7 @@ def read_concepts(init, shape):
             f"init must have shape {shape}, clusters by features of the last view, got "
             f"{given.shape}"
         )
-    lengths = np.linalg.norm(given, axis=1, keepdims=True)
+    lengths = np.sqrt(np.einsum("ij,ij->i", given, given))[:, np.newaxis]
     if not (np.isfinite(lengths) & (lengths > 0)).all():
         bad = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))[0])
         raise ValueError(f"init: row {bad} is no direction; it must be finite and not all zeros")

@@ -34,6 +34,16 @@ def new_table(n_components: int, n_features: int, dtype: Any) -> Array:
     return memory[:-LANES].reshape(n_features, n_components).T
 
 
+def as_table(values: Array) -> Array:
+    """Return an array (n_components, n_features) as a table, itself if it is one."""
+    if _is_table(values):
+        return values
+    k, n_features = values.shape
+    table = new_table(k, n_features, values.dtype)
+    table[...] = values
+    return table
+
+
 def scores(X: Matrix, table: Array) -> Array:
     """Return ``X @ table.T`` as float64, multiplied in the precision of `table`."""
     out = np.empty((X.shape[0], table.shape[0]))
@@ -90,9 +100,21 @@ def resultants(X: Matrix, resp: Array, dtype: Any) -> tuple[Array, Array]:
     for first in range(0, k, rows.width):
         sums = rows.sums(first)
         part = lengths[first : first + len(sums)]
-        part[...] = np.sqrt(list(threads.spread(lambda row: np.dot(row, row), sums)))
-        _write(table, sums, 0.0, 1.0 / np.where(part > 0, part, 1.0), None, first)
+        part[...] = _unit(table, sums, first)
     return table, lengths
+
+
+def unit_table(sums: Array, dtype: Any) -> tuple[Array, Array]:
+    """Return a table of the rows of `sums` scaled to unit length, and their lengths."""
+    table = new_table(sums.shape[0], sums.shape[1], dtype)
+    return table, _unit(table, sums, 0)
+
+
+def _unit(table: Array, sums: Array, first: int) -> Array:
+    """Set components of a table to `sums` scaled to unit length; return the lengths."""
+    lengths = np.sqrt(threads.spread(lambda row: np.dot(row, row), sums))
+    _write(table, sums, 0.0, 1.0 / np.where(lengths > 0, lengths, 1.0), None, first)
+    return np.asarray(lengths)
 
 
 class _Rows:
@@ -228,15 +250,16 @@ def table_sum(table: Array) -> float:
 
 def _memory(table: Array) -> Array:
     """Return the memory behind a table, spare cells included, packing it if need be."""
-    k, n_features = table.shape
-    base = table.base
-    if isinstance(base, np.ndarray) and base.shape == (k * n_features + LANES,):
-        same_start = table.__array_interface__["data"] == base.__array_interface__["data"]
-        if same_start and table.flags.f_contiguous:
-            return base
-    packed = new_table(k, n_features, table.dtype)
-    packed[...] = table
-    return _memory(packed)
+    return np.asarray(as_table(table).base)
+
+
+def _is_table(values: Array) -> bool:
+    """Tell if an array is laid out as `new_table` does it, spare cells included."""
+    base = values.base
+    if not isinstance(base, np.ndarray) or base.shape != (values.size + LANES,):
+        return False
+    same_start = values.__array_interface__["data"] == base.__array_interface__["data"]
+    return bool(same_start and values.flags.f_contiguous)
 
 
 def _csr(X: Matrix, n_features: int) -> Triple:

@@ -36,13 +36,12 @@ class Lloyd:
     def assign(self, directions: Array) -> None:
         """Give every row to the direction with the largest cosine; of equals the first wins."""
         if sp.issparse(self.X):
-            table = counts.new_table(len(directions), directions.shape[1], directions.dtype)
-            table[...] = directions
+            directions = counts.as_table(directions)
 
         def work(part: tuple[slice, Matrix]) -> None:
             rows, X = part
             if sp.issparse(X):
-                values = counts.scores(X, table)
+                values = counts.scores(X, directions)
             else:  # in double: a product in single would depend on the part
                 values = X.astype(np.float64, copy=False) @ directions.T
             best = values.argmax(axis=1)
@@ -84,15 +83,8 @@ class Lloyd:
 
 
 def unit_rows(sums: Array, fallback: Array, dtype: Any) -> Array:
-    """Return rows scaled to unit length; a row of zeros becomes that of `fallback`."""
-    out = np.empty(sums.shape, dtype=dtype)
-
-    def work(j: int) -> None:
-        length = float(np.sqrt(np.dot(sums[j], sums[j])))
-        if length > 0:
-            np.divide(sums[j], length, out=out[j], casting="same_kind")
-        else:
-            out[j] = fallback[j]
-
-    threads.spread(work, range(len(sums)))
-    return out
+    """Return rows scaled to unit length, as a table; a row of zeros becomes that of `fallback`."""
+    rows, lengths = counts.unit_table(sums, dtype)
+    for j in np.flatnonzero(lengths == 0):
+        rows[j] = fallback[j]
+    return rows
