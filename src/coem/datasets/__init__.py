@@ -10,6 +10,7 @@ the standard library of the interpreter.
 
 from coem.datasets._cluto import fetch_cluto
 from coem.datasets._linqs import fetch_citeseer, fetch_cora
+from coem.datasets._news_pairs import fetch_news_pairs
 from coem.datasets._newsgroups import fetch_20newsgroups
 from coem.datasets._reuters import fetch_reuters
 from coem.datasets._stdlib import load_stdlib
@@ -20,6 +21,7 @@ __all__ = [
     "fetch_citeseer",
     "fetch_cluto",
     "fetch_cora",
+    "fetch_news_pairs",
     "fetch_reuters",
     "fetch_webkb",
     "load_stdlib",

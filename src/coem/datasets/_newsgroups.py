@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any, NamedTuple
 
@@ -102,8 +102,7 @@ def fetch_20newsgroups(
     names = choose_views(views, _VIEWS)
     if "meaning" in names and version != "19997":
         raise ValueError(f"the view 'meaning' is there for version '19997' only; got {version!r}")
-    (tree,) = read_files(_FOLDERS[version]).values()
-    posts = _parse(tree)
+    posts = read_posts(version)
     ids = np.array([f"{post.group}/{post.number}" for post in posts])
     texts = {"subject": [p.subject for p in posts], "body": [p.body for p in posts]}
     words = {name: texts[name] for name in names if name in texts}
@@ -142,8 +141,9 @@ def _describe(
     )
 
 
-def _parse(tree: Mapping[str, bytes]) -> list[Post]:
-    """Return the posts by group and number."""
+def read_posts(version: str) -> list[Post]:
+    """Return the posts of a version by group and number."""
+    (tree,) = read_files(_FOLDERS[version]).values()
     posts = [_parse_post(path, content.decode("latin-1")) for path, content in tree.items()]
     return sorted(posts, key=lambda post: (post.group, post.number))
 
