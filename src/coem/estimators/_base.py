@@ -2,7 +2,7 @@
 
 import warnings
 from copy import deepcopy
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial, reduce
 from numbers import Integral, Real
 
@@ -167,7 +167,7 @@ class BaseMixture(BaseEstimator):
                 tol=self.tol,
                 patience=self.patience,
                 monitor=progress(self.verbose, f"[{type(self).__name__}] run {index + 1}"),
-                **({"keep": saved.keep(index)} if saved else {}),
+                keep=self._keeper(model, index, saved),
             )
 
         self._has_rows = _views_with_rows(empty, len(matrices))
@@ -179,6 +179,10 @@ class BaseMixture(BaseEstimator):
             self._settle(model, data, engine, plain)
             self._finish(results[self.best_run_], model, data, engine)
         return saved
+
+    def _keeper(self, model, index, saved):
+        """Return what is given the state of a run after every round; `coem.analysis` looks on."""
+        return saved.keep(index) if saved else lambda state, last: None
 
     def _settle(self, model, data, engine, plain):
         """Do what is left to do before rows are assigned; `plain` runs EM without annealing."""
@@ -207,6 +211,10 @@ class BaseMixture(BaseEstimator):
             check_is_fitted(self.init)
             check_warm(self.init, self)
             theta = self.init._theta()
+            if self.coupling == "joint":
+                # One posterior takes one set of weights: those of `score_samples`.
+                shared = np.broadcast_to(self.init._log_weights(), theta.log_weights.shape)
+                theta = replace(theta, log_weights=shared.copy())
             return lambda model, data, rng: theta
         resp = as_responsibilities(self.init, n_rows, self._n_components())
         return lambda model, data, rng: model.from_resp(data, resp)

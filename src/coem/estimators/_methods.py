@@ -51,7 +51,11 @@ class MixtureMethods:
         return self._map(X, work)
 
     def score_samples(self, X):
-        """Return log p(row), all views together, of shape (n_rows,)."""
+        """Return log p(row), all views together, of shape (n_rows,).
+
+        The mixture of the products of the views' densities, with `weights_`: the sum over the rows
+        is Eq. 17 of Bickel & Scheffer (2004). An empty view has a likelihood of one.
+        """
         return self._map(X, lambda block, *args: self._joint(block, *args, 1.0).evidence)
 
     def aic(self, X):

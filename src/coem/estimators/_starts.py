@@ -37,7 +37,8 @@ def check_warm(other, estimator):
     if not same or len(other.weights_) != estimator._n_components():
         raise ValueError(
             "init: the fitted model has other views, features or components "
-            f"({list(other.view_names_)}, {list(other.view_widths_)}, {len(other.weights_)})"
+            f"({list(other.view_names_)}, {list(other.view_widths_)}, {len(other.weights_)}); fit "
+            "the same views, or give responsibilities, such as its predict_proba, as init"
         )
     mine, theirs = estimator.families_.values(), other.families_.values()
     if [shape_of(f) for f in mine] != [shape_of(f) for f in theirs]:
