@@ -102,6 +102,11 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
     converged_ : bool
         Whether the best run stopped by itself.
 
+    Notes
+    -----
+    The two-view EM of Bickel & Scheffer (2004, Table 1) is ``MixtureClusterer(k, eta=1.0,
+    weights="uniform", assign="average", patience=5, tol=0)``; the last view starts.
+
     Examples
     --------
     >>> import numpy as np
