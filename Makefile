@@ -49,6 +49,7 @@ bench: setup
 
 experiments: setup
 	$(BIN)/python benchmarks/citations.py
+	$(BIN)/python benchmarks/news_pairs.py
 	$(BIN)/python benchmarks/few_labels.py --defaults
 	$(BIN)/python benchmarks/lengths.py
 	$(BIN)/python benchmarks/filtering.py --topics
