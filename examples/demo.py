@@ -19,13 +19,13 @@ def main():
     print(f"{len(data.views):,} documented functions and classes; views: {shapes}\n")
 
     model = MixtureClusterer(
-        12, family=Multinomial(0.1), init="k-means++", n_init=4, tol=1e-5, n_jobs=2, random_state=0
+        12, family=Multinomial(0.1), n_init=4, tol=1e-5, n_jobs=2, random_state=0
     ).fit(data.views)
     for component, size in sorted(enumerate(np.bincount(model.labels_)), key=lambda pair: -pair[1]):
         print_group(data, model, component, size)
 
     plain = MixtureClusterer(
-        12, family=Multinomial(0.1), init="k-means++", n_init=4, tol=1e-5, n_jobs=2, random_state=0
+        12, family=Multinomial(0.1), n_init=4, tol=1e-5, n_jobs=2, random_state=0
     ).fit(data.views.concat())
     print(f"{model.n_iter_} rounds; the views agree on {model.history_[-1].agreement_rate:.0%}")
     print("bits needed to name the package once the group is known:")

@@ -1,6 +1,7 @@
 """Starts: parameters or responsibilities for the first round."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -8,8 +9,9 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from coem.engine import LocalEngine
-from coem.families import VonMisesFisher
+from coem.families import Gaussian, VonMisesFisher
 from coem.families.base import Family
+from coem.kernels import counts
 from coem.latent.block import Partition
 from coem.latent.mixture import Mixture, MixtureTheta, pooled
 from coem.stats import Stats
@@ -19,7 +21,10 @@ Init = Literal["random", "rows", "k-means++", "spherical"]
 
 INITS: tuple[Init, ...] = ("random", "rows", "k-means++", "spherical")
 
-SPHERICAL_ROUNDS = 10
+# The figures behind these are in docs/starts.md.
+BEGINNINGS = 8
+FIRST_ROUNDS = 3  # of every beginning
+MORE_ROUNDS = 7  # of the best one
 
 SAME = 1e-12  # squared distance below which two rows count as one
 
@@ -39,55 +44,117 @@ def start(
 
 def _nearest(model: Mixture, data: Partition, rng: Rng, *, spread_out: bool) -> Array:
     """Return responsibilities that give every row to the nearest of some rows."""
-    distances = _Distances(data)
-    weight = np.concatenate([block.row_weight() for block in data.blocks])
+    distances = _Distances([_scaled(X) for X in data.views], data.empty)
+    weight = _row_weight(data)
     seeds = _choose(weight, distances, model.n_components, rng, spread_out=spread_out)
-    resp = np.eye(len(seeds))[distances.to(seeds).argmin(axis=1)]
-    resp[seeds] = np.eye(len(seeds))  # equal rows must not leave a component without any
-    return np.asarray(resp)
+    return _one_hot(distances.nearest(seeds), model.n_components)
 
 
 def _spherical(model: Mixture, data: Partition, rng: Rng) -> Array:
-    """Return the partition that a few rounds of spherical k-means find, all views together.
+    """Return the partitions that a few rounds of k-means find, with the coupling of the model.
 
-    The rows of every view have unit length, those of counts after weighting by how rare words are;
-    a row goes to the component whose directions are nearest in the sum over its views.
+    Every view is seen through a ruler of its own (`_turned`), by which its rows have unit length on
+    average. Of several beginnings from seeds far apart, the one that is best after a few rounds is
+    carried on. Under co-EM every view has a partition of its own, learnt from those of the others:
+    the multi-view k-means of Bickel & Scheffer (2004, Sec. 4.3).
     """
-    pairs = zip(model.families, data.views, strict=True)
-    rows = tuple(_directions(family, X, data.weight) for family, X in pairs)
-    sphere = Mixture(
-        tuple(VonMisesFisher().bind(X, None) for X in rows),
-        model.n_components,
-        coupling="joint",
-        rule="hard",
-        weights="uniform",
+    views = enumerate(zip(model.families, data.views, strict=True))
+    families, rows = zip(*(_turned(f, X, data.view_weight(v)) for v, (f, X) in views), strict=True)
+    turned, k = Partition(rows, data.empty, data.weight), model.n_components
+    means = Mixture(families, k, coupling=model.coupling, rule="hard", weights="uniform")
+    distances = _Distances([(X, _squares(X)) for X in rows], data.empty)
+    _, beginnings = _choose_apart(
+        _row_weight(data), distances, k, rng, BEGINNINGS, order=_by_content(rows)
     )
-    turned = Partition(rows, data.empty, data.weight)
+    tries = [_k_means(means, turned, labels, FIRST_ROUNDS) for labels in beginnings]
+    _, best = max(tries, key=lambda run: run[0])
+    _, best = _k_means(means, turned, best, MORE_ROUNDS)
+    for v, labels in enumerate(best):
+        weight = turned.view_weight(v) if means.separate else _row_weight(turned)
+        _fill_gaps(labels, turned.cache.evidence[v], weight, k)
+    return _one_hot(best, k)
+
+
+def _k_means(means: Mixture, data: Partition, labels: Array, rounds: int) -> tuple[float, Array]:
+    """Return what some rounds from partitions achieve, larger being better, and where they end.
+
+    The partitions that they end with are of shape (n_views, n_rows), or one for all views.
+    """
     engine = LocalEngine(1)  # the kernels have the threads that were lent
-    theta = sphere.from_resp(turned, _nearest(sphere, turned, rng, spread_out=True))
-    for _ in range(SPHERICAL_ROUNDS):
-        theta = sphere.m_step(engine, turned, theta, 0, 0.0)
-        sphere.e_step(engine, turned, theta, 1.0, 0.0)
-    resp: Array = turned.cache.resp[0]
-    return resp
+    theta, objective = means.from_resp(data, _one_hot(labels, means.n_components)), -np.inf
+    for _ in range(rounds):
+        for turn in range(means.n_turns):
+            if turn > 0:
+                means.refresh(engine, data, theta, turn - 1, 1.0)
+            theta = means.m_step(engine, data, theta, turn, 1.0)
+        summary = means.e_step(engine, data, theta, 1.0, 1.0)
+        assert summary is not None
+        objective = summary.objective
+    return objective, data.cache.resp.argmax(axis=2)
 
 
-def _directions(family: Family, X: Matrix, weight: Array | None) -> Matrix:
-    """Return unit rows: TF-IDF of counts, directions as they are, other rows about their mean."""
+def _fill_gaps(labels: Array, fit: Array, weight: Array | None, k: int) -> None:
+    """Give every component without rows the row that fits worst, but not another's only one."""
+    counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
+    fit = np.where(counted, fit, np.inf)
+    sizes = np.bincount(labels, weights=counted, minlength=k)
+    for j in np.flatnonzero(sizes == 0).tolist():
+        fit[sizes[labels] <= 1] = np.inf
+        worst = int(fit.argmin())
+        if np.isinf(fit[worst]):
+            break
+        sizes[labels[worst]] -= 1
+        labels[worst], sizes[j] = j, 1
+
+
+def _one_hot(labels: Array, k: int) -> Array:
+    return np.eye(k, dtype=np.float32)[labels]
+
+
+def _row_weight(data: Partition) -> Array:
+    return np.concatenate([block.row_weight() for block in data.blocks])
+
+
+def _turned(family: Family, X: Matrix, weight: Array | None) -> tuple[Family, Matrix]:
+    """Return the rows of a view as k-means is to see them, and the family that does so.
+
+    Directions stay as they are; counts become directions, TF-IDF rows of unit length. Any other
+    rows are measured in standard deviations of their columns and have unit length about their
+    mean, on average. Each of these families loses half a squared distance, so that views add up.
+    """
+    if isinstance(family, VonMisesFisher):
+        return replace(family, kappa=1.0), X
+    mass = np.ones(X.shape[0]) if weight is None else weight
+    if family.nonnegative and sp.issparse(X):
+        return VonMisesFisher(1.0), _tf_idf(X, mass)
+    return Gaussian("unit"), _standardised(X, mass)
+
+
+def _tf_idf(X: Matrix, mass: Array) -> Matrix:
+    """Return unit rows of log(1 + count) by how rare the word is."""
+    X = X.astype(np.float32, copy=True)
+    X.sum_duplicates()
+    there = np.repeat(mass, np.diff(X.indptr)) * (X.data > 0)
+    frequency = np.bincount(X.indices, weights=there, minlength=X.shape[1])
+    rarity = np.log((1 + mass.sum()) / (1 + frequency)) + 1
+    X.data = np.log1p(X.data) * rarity[X.indices].astype(np.float32)
+    return normalize(X, copy=False)
+
+
+def _standardised(X: Matrix, mass: Array) -> Matrix:
+    """Return rows whose columns have one variance, together 1; sparse ones are not centred."""
+    share = mass / max(float(mass.sum()), 1e-300)
+    mean = np.asarray(share @ X)
     if sp.issparse(X):
-        X = X.astype(np.float32, copy=True)
-        X.sum_duplicates()
-        mass = np.ones(X.shape[0]) if weight is None else weight
-        there = np.repeat(mass, np.diff(X.indptr)) * (X.data > 0)
-        frequency = np.bincount(X.indices, weights=there, minlength=X.shape[1])
-        rarity = np.log((1 + mass.sum()) / (1 + frequency)) + 1
-        X.data = np.log1p(X.data) * rarity[X.indices].astype(np.float32)
-        return normalize(X, copy=False)
-    if not isinstance(family, VonMisesFisher):
-        spread = np.nanstd(X, axis=0)
-        X = (X - np.nanmean(X, axis=0)) / np.where(spread > 0, spread, 1.0)
-        X = np.where(np.isnan(X), 0.0, X)
-    return normalize(X)
+        squares = np.asarray(share @ X.multiply(X).tocsr())
+        spread = np.sqrt(np.maximum(squares - mean * mean, 0.0))
+    else:
+        X = X - mean
+        spread = np.sqrt(share @ (X * X))
+    varied = spread > 1e-12 * np.abs(mean)  # what rounding leaves of a constant is no spread
+    by = np.divide(1.0, spread, out=np.zeros(len(spread)), where=varied)
+    by /= np.sqrt(max(int(varied.sum()), 1))
+    return X.multiply(by).tocsr() if sp.issparse(X) else X * by
 
 
 def seed_rows(X: Matrix, weight: Array, k: int, rng: Rng, *, spread_out: bool) -> Array:
@@ -95,7 +162,7 @@ def seed_rows(X: Matrix, weight: Array, k: int, rng: Rng, *, spread_out: bool) -
 
     Rows of unit length are apart by twice one less their cosine.
     """
-    return _choose(weight, _Distances(Partition((X,))), k, rng, spread_out=spread_out)
+    return _choose(weight, _Distances([_scaled(X)], None), k, rng, spread_out=spread_out)
 
 
 def pool_views(model: Mixture, data: Partition) -> list[Stats]:
@@ -131,13 +198,11 @@ def prime_apart(
     if init == "random" or ((shares > 0).sum(axis=0) < sizes).any():  # too few rows for seeds
         return _drawn(model, data, shares, rng)
     resp = np.zeros((data.n_rows, model.n_components))
-    distances = _Distances(data)
+    distances = _Distances([_scaled(X) for X in data.views], data.empty)
     for c, share in enumerate(shares.T):
         mine = np.flatnonzero(classes == c)
         seeds = _choose(share, distances, len(mine), rng, spread_out=init == "k-means++")
-        nearest = distances.to(seeds).argmin(axis=1)
-        nearest[seeds] = np.arange(len(seeds))
-        resp[np.arange(data.n_rows), mine[nearest]] = share
+        resp[np.arange(data.n_rows), mine[distances.nearest(seeds)]] = share
     return prime(model, data, resp)
 
 
@@ -188,11 +253,17 @@ def _stack(parts: list[Theta]) -> Theta:
 class _Distances:
     """Squared distances between rows, averaged over the views that both have."""
 
-    def __init__(self, data: Partition) -> None:
-        self.views = [_scaled(X) for X in data.views]
-        self.there = np.ones((data.n_rows, len(data.views)), dtype=bool)
-        if data.empty is not None:
-            self.there = ~data.empty
+    def __init__(self, views: list[tuple[Matrix, Array]], empty: Array | None) -> None:
+        self.views = views  # with the squared lengths of their rows
+        self.there = np.ones((len(views[0][1]), len(views)), dtype=bool)
+        if empty is not None:
+            self.there = ~empty
+
+    def nearest(self, seeds: Array) -> Array:
+        """Return for every row which of the seeds is nearest; a seed is nearest to itself."""
+        labels: Array = self.to(seeds).argmin(axis=1)
+        labels[seeds] = np.arange(len(seeds))  # equal rows must not leave a component without any
+        return labels
 
     def project(self, rng: Rng) -> Array:
         """Return the rows as points on a random line: equal rows are equal points."""
@@ -205,10 +276,10 @@ class _Distances:
         shared = np.zeros(total.shape)
         for v, (X, squares) in enumerate(self.views):
             both = self.there[:, v, np.newaxis] & self.there[seeds, v]
-            product = X @ X[seeds].T
-            product = product.toarray() if sp.issparse(product) else product
+            product = counts.scores(X, X[seeds].toarray()) if sp.issparse(X) else X @ X[seeds].T
             apart = squares[:, np.newaxis] + squares[seeds] - 2.0 * product
-            total += np.where(both, np.maximum(apart, 0.0), 0.0)
+            # What rounding leaves between equal rows is no distance.
+            total += np.where(both & (apart > 1e-6 * squares[seeds]), apart, 0.0)
             shared += both
         # Rows that share no view with a seed are as far from it as unit rows can be.
         return np.asarray(np.where(shared > 0, total / np.maximum(shared, 1), 2.0))
@@ -220,12 +291,19 @@ def _scaled(X: Matrix) -> tuple[Matrix, Array]:
         X = X.astype(np.float64, copy=True)  # in double: small integers do not hold products
         X.sum_duplicates()
         X = normalize(X, copy=False)
-        return X, np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        return X, _squares(X)
     X = np.asarray(X, dtype=np.float64)
     X = X - X.mean(axis=0)
-    squares = np.einsum("id,id->i", X, X)
+    squares = _squares(X)
     scale = max(float(squares.mean()), float(np.finfo(np.float64).tiny))
     return X / np.sqrt(scale), squares / scale
+
+
+def _squares(X: Matrix) -> Array:
+    """Return the squared lengths of the rows, in double."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
+    return np.asarray(np.einsum("id,id->i", X, X, dtype=np.float64))
 
 
 def _choose(weight: Array, distances: _Distances, k: int, rng: Rng, *, spread_out: bool) -> Array:
@@ -233,20 +311,61 @@ def _choose(weight: Array, distances: _Distances, k: int, rng: Rng, *, spread_ou
     # Rows are drawn in an order of their own, by their values: the draw is the same in whatever
     # order they come, and for a row of weight 2 as for the row given twice.
     order = np.argsort(distances.project(rng), kind="stable")
-    weight = weight.astype(np.float64)
     chosen: list[int] = []
     distance = np.ones(len(weight))
     for _ in range(k):
         chance = weight * (distance if spread_out else distance > SAME)
-        chance[chosen] = 0.0
-        # Fewer different rows than components: any row will do, of no weight if need be.
-        for fallback in (weight, np.ones(len(weight))):
-            if not chance.sum() > 0:
-                chance = fallback.copy()
-                chance[chosen] = 0.0
-        edges = np.cumsum(chance[order])
-        place = np.searchsorted(edges, rng.random() * edges[-1], side="right")
-        chosen.append(int(order[place]))
+        chosen.append(_draw(chance, weight, chosen, rng, order))
         new = distances.to(np.array(chosen[-1:]))[:, 0]
         distance = new if len(chosen) == 1 else np.minimum(distance, new)
     return np.array(chosen)
+
+
+def _choose_apart(
+    weight: Array,
+    distances: _Distances,
+    k: int,
+    rng: Rng,
+    n: int,
+    order: Array,
+) -> tuple[Array, Array]:
+    """Return `n` choices of `k` different rows far apart (k-means++), and every row's nearest.
+
+    Of shapes (n, k) and (n, n_rows). They are drawn side by side, because the distances to several
+    rows cost little more than to one, and from the rows in a given order.
+    """
+    chosen: list[list[int]] = [[] for _ in range(n)]
+    left, nearest = np.ones((len(weight), n)), np.zeros((n, len(weight)), dtype=np.intp)
+    for j in range(k):
+        for mine, distance in zip(chosen, left.T, strict=True):
+            mine.append(_draw(weight * distance, weight, mine, rng, order))
+        new = distances.to(np.array([mine[-1] for mine in chosen]))
+        nearest[(new < left).T & (j > 0)] = j
+        left = new if j == 0 else np.minimum(left, new, out=left)
+    seeds = np.array(chosen)
+    np.put_along_axis(nearest, seeds, np.arange(k), axis=1)  # whatever rows are equal
+    return seeds, nearest
+
+
+def _draw(chance: Array, weight: Array, chosen: list[int], rng: Rng, order: Array) -> int:
+    """Return a row by chance, but none that is chosen already."""
+    # Fewer different rows than components: any row will do, of no weight if need be.
+    for chances in (chance, weight, np.ones(len(weight))):
+        chances = chances.astype(np.float64)
+        chances[chosen] = 0.0
+        if chances.sum() > 0:
+            break
+    edges = np.cumsum(chances[order])
+    return int(order[np.searchsorted(edges, rng.random() * edges[-1], side="right")])
+
+
+def _by_content(views: Sequence[Matrix]) -> Array:
+    """Return the rows in an order that follows from what they hold, whatever order they are in.
+
+    Copies of a row are then beside each other: together they are drawn as one of their weight.
+    """
+    key = np.zeros(views[0].shape[0])
+    for X in views:
+        ruler = np.random.default_rng(0).standard_normal((1, X.shape[1]))
+        key += counts.scores(X, ruler)[:, 0] if sp.issparse(X) else X @ ruler[0].astype(X.dtype)
+    return np.argsort(key, kind="stable")

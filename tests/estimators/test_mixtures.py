@@ -293,7 +293,7 @@ def test_history_under_joint_coupling():
 
 
 def test_the_best_restart_is_kept():
-    model = MixtureClusterer(K, n_init=6, max_iter=8, **FIXED).fit(TEXT)
+    model = MixtureClusterer(K, init="random", n_init=6, max_iter=8, **FIXED).fit(TEXT)
     objectives = [run.objective for run in model.runs_]
     assert len(model.runs_) == 6
     assert len(set(objectives)) > 1
@@ -373,7 +373,7 @@ def test_convergence_and_what_is_said_without_it():
     last, before = (model.history_[i].objective for i in (-1, -2))
     assert abs(last - before) < 1e-4 * abs(last)
     with pytest.warns(ConvergenceWarning, match="no convergence after 2 rounds; raise max_iter"):
-        MixtureClusterer(K, random_state=0, max_iter=2).fit(WORDS)
+        MixtureClusterer(K, init="random", random_state=0, max_iter=2).fit(WORDS)
     assert not MixtureClusterer(K, max_iter=2, **FIXED).fit(WORDS).converged_  # and no warning
 
 

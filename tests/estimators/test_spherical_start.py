@@ -1,13 +1,24 @@
-"""init="spherical": a few rounds of spherical k-means before the first round."""
+"""init="spherical": a few rounds of k-means before the first round."""
+
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from coem import MixtureClassifier, MixtureClusterer, Views
-from coem.families import Gaussian, Multinomial, VonMisesFisher
-from coem.initialise import SPHERICAL_ROUNDS, _directions, _nearest, _spherical
+from coem.families import Bernoulli, Gaussian, Multinomial, VonMisesFisher
+from coem.initialise import (
+    BEGINNINGS,
+    FIRST_ROUNDS,
+    MORE_ROUNDS,
+    _by_content,
+    _fill_gaps,
+    _spherical,
+    _turned,
+)
 from coem.latent.block import Partition
 from coem.latent.mixture import Mixture
 from coem.metrics import cluster_entropy
@@ -21,51 +32,187 @@ def corpus(n_rows=150, k=4, words=80, length=30, seed=0):
     return sp.csr_matrix(X, dtype=np.float32), topic
 
 
-def test_counts_are_weighted_by_how_rare_words_are():
+# -- how a view is seen --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", [Multinomial(), Bernoulli()])
+def test_counts_are_weighted_by_how_rare_words_are(family):
     X, _ = corpus()
     logs = X.copy()
     logs.data = np.log1p(logs.data)
     expected = TfidfTransformer(smooth_idf=True).fit(X).transform(logs)
-    np.testing.assert_allclose(
-        _directions(Multinomial(), X, None).toarray(), expected.toarray(), atol=1e-6
+    ruler, rows = _turned(family, X, None)
+    np.testing.assert_allclose(rows.toarray(), expected.toarray(), atol=1e-6)
+    assert ruler == VonMisesFisher(1.0)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_directions_stay(kind):
+    rng = np.random.default_rng(0)
+    X = kind(VonMisesFisher().encode(rng.standard_normal((30, 3))))
+    ruler, rows = _turned(VonMisesFisher(50.0), X, None)
+    assert rows is X
+    assert ruler.kappa == 1.0
+
+
+def test_other_rows_are_measured_in_standard_deviations():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 4)) * [1.0, 100.0, 0.0, 0.01] + 5
+    ruler, rows = _turned(Gaussian(), X, None)
+    varied = [0, 1, 3]
+    expected = (X[:, varied] - X[:, varied].mean(axis=0)) / X[:, varied].std(axis=0) / np.sqrt(3)
+    np.testing.assert_allclose(rows[:, varied], expected)
+    assert not rows[:, 2].any()
+    assert (rows**2).sum(axis=1).mean() == pytest.approx(1.0)
+    _, sparse = _turned(Gaussian(), sp.csr_matrix(X), None)
+    apart = sparse.toarray() - rows  # not centred, which distances do not see
+    np.testing.assert_allclose(apart, np.broadcast_to(apart[0], apart.shape), atol=1e-9)
+    assert ruler == Gaussian("unit")
+
+
+@pytest.mark.parametrize("family", [Multinomial(), Gaussian()])
+def test_a_weight_of_two_is_a_row_given_twice(family):
+    X = corpus(20)[0]
+    X = X if isinstance(family, Multinomial) else X.toarray().astype(float)
+    twice = np.r_[np.arange(20), np.arange(5)]
+    weight = np.where(np.arange(20) < 5, 2.0, 1.0)
+    ours, theirs = _turned(family, X, weight)[1], _turned(family, X[twice], None)[1][:20]
+    apart = abs(ours - theirs)
+    assert apart.max() < 1e-6
+
+
+# -- rounds --------------------------------------------------------------------------------------
+
+
+def far_apart(views, k, rng, n):
+    """Slow twin of k-means++: `n` partitions by the nearest of `k` seeds."""
+    order = _by_content(views)
+    gaps = sum(((X[:, None] - X[None]) ** 2).sum(axis=2) for X in views) / len(views)
+    seeds = [[] for _ in range(n)]
+    for _ in range(k):
+        for mine in seeds:
+            chance = gaps[:, mine].min(axis=1) if mine else np.ones(len(gaps))
+            place = (np.cumsum(chance[order]) <= rng.random() * chance.sum()).sum()
+            mine.append(int(order[place]))
+    return [gaps[:, mine].argmin(axis=1) for mine in seeds]
+
+
+def scores(X, labels, k):
+    """Cosines with the mean directions if all rows have unit length, else minus d^2 / 2."""
+    members = [labels == j for j in range(k)]
+    means = np.stack([X[mine if mine.any() else slice(None)].mean(axis=0) for mine in members])
+    if np.allclose((X**2).sum(axis=1), 1.0):
+        return X @ (means / np.linalg.norm(means, axis=1, keepdims=True)).T
+    return -0.5 * ((X[:, None] - means) ** 2).sum(axis=2)
+
+
+def exchange(views, partitions, k, rounds):
+    """Slow twin of k-means in one view or two: a view learns from the partition before."""
+    partitions, every = list(partitions), np.arange(len(views[0]))
+    for _ in range(rounds):
+        found = []
+        for v, X in enumerate(views):
+            found.append(scores(X, partitions[v - 1], k))
+            partitions[v] = found[v].argmax(axis=1)
+    return sum(s[every, partitions[v - 1]].sum() for v, s in enumerate(found)), partitions
+
+
+def together(views, partitions, k, rounds):
+    """Slow twin of k-means with one partition for all views."""
+    (labels,) = partitions
+    for _ in range(rounds):
+        found = sum(scores(X, labels, k) for X in views)
+        labels = found.argmax(axis=1)
+    return found.max(axis=1).sum(), [labels]
+
+
+def two_kinds(seed=0):
+    X, topic = corpus(seed=seed)
+    rng = np.random.default_rng(seed + 1)
+    meaning = np.eye(4)[topic] + 0.5 * rng.standard_normal((150, 4))
+    place = [3.0, 1.0] * rng.standard_normal((4, 2))[topic] + rng.standard_normal((150, 2))
+    return X, VonMisesFisher().encode(meaning), place
+
+
+@pytest.mark.parametrize("chosen", [(0,), (2,), (0, 1), (1, 2), (2, 0)])
+@pytest.mark.parametrize("coupling", ["co-em", "joint"])
+@pytest.mark.parametrize("seed", range(3))
+def test_partitions_are_those_of_a_slow_twin(chosen, coupling, seed):
+    families = (Multinomial(), VonMisesFisher().bind(np.ones((1, 1)), None), Gaussian())
+    families, rows = zip(*((families[c], two_kinds(seed)[c]) for c in chosen), strict=True)
+    model = Mixture(families, 4, coupling=coupling)
+    ours = _spherical(model, Partition(rows), np.random.default_rng(seed))
+    seen = [_turned(family, X, None)[1] for family, X in zip(families, rows, strict=True)]
+    seen = [np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float) for X in seen]
+    twin, n = (exchange, len(chosen)) if model.separate else (together, 1)
+    first = far_apart(seen, 4, np.random.default_rng(seed), BEGINNINGS)
+    tries = [twin(seen, [labels] * n, 4, FIRST_ROUNDS) for labels in first]
+    _, best = max(tries, key=lambda run: run[0])
+    _, expected = twin(seen, best, 4, MORE_ROUNDS)
+    assert set(np.unique(ours)) == {0.0, 1.0}
+    # Two beginnings may end alike but for the numbers: which is the better one is then rounding.
+    np.testing.assert_array_equal(
+        renumbered(ours.argmax(axis=2)), renumbered(np.stack(expected).astype(int))
     )
 
 
-def test_a_weight_of_two_is_a_row_given_twice():
-    X, _ = corpus(20)
-    twice = sp.vstack([X, X[:5]]).tocsr()
-    weight = np.where(np.arange(20) < 5, 2.0, 1.0)
-    ours = _directions(Multinomial(), X, weight).toarray()
-    np.testing.assert_allclose(ours, _directions(Multinomial(), twice, None).toarray()[:20])
+def renumbered(labels):
+    """Number the clusters by their first rows, the same in all views."""
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    return first.argsort().argsort()[codes].reshape(labels.shape)
 
 
-def test_directions_stay_and_other_rows_are_centred():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((30, 3)) + 5
-    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    np.testing.assert_allclose(_directions(VonMisesFisher(), X, None), unit)
-    centred = (X - X.mean(axis=0)) / X.std(axis=0)
-    centred /= np.linalg.norm(centred, axis=1, keepdims=True)
-    np.testing.assert_allclose(_directions(Gaussian(), X, None), centred)
-    X[3] = np.nan
-    assert not _directions(Gaussian(), X, None)[3].any()
+def test_a_component_without_rows_gets_the_row_that_fits_worst():
+    labels, fit = np.array([0, 0, 0, 2, 2, 1]), np.array([3.0, 1.0, 2.0, 0.5, 9.0, 0.0])
+    weight = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    _fill_gaps(labels, fit, weight, 4)
+    assert labels.tolist() == [0, 0, 0, 3, 2, 1]  # row 5 fits worse, but is all that 1 has
+    labels = np.array([0, 0, 0, 2, 2, 1])
+    _fill_gaps(labels, fit, np.array([1.0, 1.0, 1.0, 0.0, 1.0, 1.0]), 5)
+    assert labels.tolist() == [0, 3, 4, 2, 2, 1]
+    labels = np.array([1, 1])
+    _fill_gaps(labels, np.zeros(2), None, 4)  # more components than rows
+    assert sorted(labels) == [0, 1]
 
 
-def test_rounds_are_those_of_spherical_k_means():
-    """A slow twin: assign to the nearest direction, take the mean of the rows, normalise."""
+@pytest.mark.parametrize("family", ["multinomial", "bernoulli", "categorical", "gaussian"])
+def test_rows_that_are_all_alike(family):
+    X = np.ones((12, 3))
+    model = MixtureClusterer(3, family=family, init="spherical", max_iter=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert np.isfinite(model.fit(X).objective_)
+
+
+@pytest.mark.parametrize("family", ["multinomial", "gaussian", "von_mises_fisher"])
+def test_copies_are_a_weight_wherever_they_stand(family):
+    X = corpus(60)[0].toarray()
+    X = X + 0.1 * np.random.default_rng(1).standard_normal(X.shape) * (family != "multinomial")
+    times = np.random.default_rng(0).integers(0, 4, size=60)
+    rows = np.random.default_rng(2).permutation(np.repeat(np.arange(60), times))
+    options = {"family": family, "random_state": 0, "dtype": np.float64}
+    weighted = MixtureClusterer(4, **options).fit(X, sample_weight=times)
+    repeated = MixtureClusterer(4, **options).fit(X[rows])
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
+    np.testing.assert_array_equal(weighted.labels_[rows], repeated.labels_)
+
+
+# -- fits ----------------------------------------------------------------------------------------
+
+
+def test_it_is_the_default():
     X, _ = corpus()
-    model = Mixture((Multinomial(),), 4)
-    ours = _spherical(model, Partition((X,)), np.random.default_rng(3))
-    rows = _directions(Multinomial(), X, None)
-    sphere = Mixture((VonMisesFisher(),), 4)
-    first = _nearest(sphere, Partition((rows,)), np.random.default_rng(3), spread_out=True)
-    dense, labels = rows.toarray().astype(float), first.argmax(axis=1)
-    for _ in range(SPHERICAL_ROUNDS):
-        means = np.stack([dense[labels == j].sum(axis=0) for j in range(4)])
-        means /= np.linalg.norm(means, axis=1, keepdims=True)
-        labels = (dense @ means.T).argmax(axis=1)
-    np.testing.assert_array_equal(ours.argmax(axis=1), labels)
-    assert set(np.unique(ours)) == {0.0, 1.0}
+    models = [MixtureClusterer(4, random_state=0, **o).fit(X) for o in ({}, {"init": "spherical"})]
+    assert models[0].objective_ == models[1].objective_
+
+
+def test_groups_on_a_line_are_found():
+    """Directions from the middle would be two, however many groups there are."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(5), 60)
+    X = 8.0 * group[:, None] + rng.standard_normal((300, 1))
+    model = MixtureClusterer(5, family="gaussian", init="spherical", random_state=0).fit(X)
+    assert cluster_entropy(group, model.labels_) < 0.01
 
 
 def test_groups_are_found():

@@ -42,11 +42,12 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
     assign : {"joint", "average"}, default="joint"
         Assign rows by the posterior of all views together (Eq. 18-19), or by the average of the
         posteriors of the views (Bickel & Scheffer 2004, Eq. 7).
-    init : {"random", "rows", "k-means++", "spherical"}, array or fitted model, default="random"
-        "random" draws parameters; "rows" gives rows to the nearest of `n_components` random rows;
-        "k-means++" chooses those far apart; "spherical" goes on from there with ten rounds of
-        spherical k-means on unit rows (of counts, after TF-IDF weighting), all views together: for
-        text the best start. An array of shape (n_rows, n_components) holds
+    init : {"spherical", "random", "rows", "k-means++"}, array or model, default="spherical"
+        "spherical" begins with ten rounds of k-means, the best of eight beginnings: on directions
+        (counts as TF-IDF rows of unit length) or, for dense values, in standard deviations; views
+        are coupled as `coupling` says. "random" draws parameters and so depends on no single row;
+        "rows" gives rows to the nearest of `n_components` random rows; "k-means++" chooses those
+        far apart. An array of shape (n_rows, n_components) holds
         responsibilities that stand for every view's posterior until the view has parameters;
         rows are scaled to sum to one.
         A fitted model goes on from its parameters. Given a start, there is one run.
@@ -128,7 +129,7 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
         posterior="soft",
         weights="global",
         assign="joint",
-        init="random",
+        init="spherical",
         n_init=1,
         max_iter=None,
         tol=1e-6,
@@ -198,7 +199,9 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
         matrices, empty = self._encode(views, reset=True)
         draw, n_runs = self._given_start(len(views)), 1
         if draw is None:
-            pools = pool_views(self._model(), Partition(matrices, empty, weight))
+            # Pooled once for all restarts.
+            data = Partition(matrices, empty, weight)
+            pools = pool_views(self._model(), data) if self.init == "random" else []
             n_runs = self.n_init
 
             def draw(model, data, rng):

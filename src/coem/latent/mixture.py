@@ -121,7 +121,10 @@ class Mixture:
         return MixtureTheta(params, log_weights, (1,) * s)
 
     def from_resp(self, data: Partition, resp: Array) -> MixtureTheta:
-        """Let given responsibilities stand for every view's posterior until it has parameters."""
+        """Let given responsibilities stand for the views' posteriors until these have parameters.
+
+        `resp` is (n_rows, n_components), the same for all, or has one such array a view.
+        """
         k, s = self.n_components, len(self.families)
         cache = self._new_cache(data)
         cache.resp[...] = resp
