@@ -53,6 +53,8 @@ experiments: setup
 	$(BIN)/python benchmarks/few_labels.py --defaults
 	$(BIN)/python benchmarks/lengths.py
 	$(BIN)/python benchmarks/filtering.py --topics
+	$(BIN)/python benchmarks/inits.py
+	$(BIN)/python benchmarks/inits.py --parts
 
 demo: setup
 	$(BIN)/python examples/demo.py

@@ -36,7 +36,9 @@ def entropy(X, target, k, seed):
     with warnings.catch_warnings():
         # Co-EM with a fixed eta need not converge, and components may die: both are the paper's.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return cluster_entropy(target, MixtureClusterer(k, random_state=seed).fit(X).labels_)
+        return cluster_entropy(
+            target, MixtureClusterer(k, init="random", random_state=seed).fit(X).labels_
+        )
 
 
 if __name__ == "__main__":
