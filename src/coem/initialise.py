@@ -265,11 +265,6 @@ class _Distances:
         labels[seeds] = np.arange(len(seeds))  # equal rows must not leave a component without any
         return labels
 
-    def project(self, rng: Rng) -> Array:
-        """Return the rows as points on a random line: equal rows are equal points."""
-        points = [X @ rng.standard_normal(X.shape[1]) for X, _ in self.views]
-        return np.asarray(np.sum(points, axis=0))
-
     def to(self, seeds: Array) -> Array:
         """Return the distances of all rows to some of them, of shape (n_rows, n_seeds)."""
         total = np.zeros((len(self.there), len(seeds)))
@@ -308,16 +303,14 @@ def _squares(X: Matrix) -> Array:
 
 def _choose(weight: Array, distances: _Distances, k: int, rng: Rng, *, spread_out: bool) -> Array:
     """Return `k` different rows, at random by weight, or far apart (k-means++)."""
-    # Rows are drawn in an order of their own, by their values: the draw is the same in whatever
-    # order they come, and for a row of weight 2 as for the row given twice.
-    order = np.argsort(distances.project(rng), kind="stable")
+    order = _by_content([X for X, _ in distances.views], rng)
+    if spread_out:
+        return np.asarray(_choose_apart(weight, distances, k, rng, 1, order)[0][0])
     chosen: list[int] = []
-    distance = np.ones(len(weight))
+    unlike = np.ones(len(weight), dtype=bool)  # copies of a row that is chosen are not
     for _ in range(k):
-        chance = weight * (distance if spread_out else distance > SAME)
-        chosen.append(_draw(chance, weight, chosen, rng, order))
-        new = distances.to(np.array(chosen[-1:]))[:, 0]
-        distance = new if len(chosen) == 1 else np.minimum(distance, new)
+        chosen.append(_draw(weight * unlike, weight, chosen, rng, order))
+        unlike &= distances.to(np.array(chosen[-1:]))[:, 0] > SAME
     return np.array(chosen)
 
 
@@ -359,13 +352,14 @@ def _draw(chance: Array, weight: Array, chosen: list[int], rng: Rng, order: Arra
     return int(order[np.searchsorted(edges, rng.random() * edges[-1], side="right")])
 
 
-def _by_content(views: Sequence[Matrix]) -> Array:
+def _by_content(views: Sequence[Matrix], rng: Rng | None = None) -> Array:
     """Return the rows in an order that follows from what they hold, whatever order they are in.
 
-    Copies of a row are then beside each other: together they are drawn as one of their weight.
+    It is that of their places on a line, a random one or always the same. Copies of a row are
+    beside each other: together they are drawn as one of their weight.
     """
     key = np.zeros(views[0].shape[0])
     for X in views:
-        ruler = np.random.default_rng(0).standard_normal((1, X.shape[1]))
+        ruler = (rng or np.random.default_rng(0)).standard_normal((1, X.shape[1]))
         key += counts.scores(X, ruler)[:, 0] if sp.issparse(X) else X @ ruler[0].astype(X.dtype)
     return np.argsort(key, kind="stable")
