@@ -106,7 +106,7 @@ class MixtureClusterer(OnlineMixin, MixtureMethods, BaseMixture):
     Notes
     -----
     The two-view EM of Bickel & Scheffer (2004, Table 1) is ``MixtureClusterer(k, eta=1.0,
-    weights="uniform", assign="average", patience=5, tol=0)``; the last view starts.
+    weights="uniform", assign="average", patience=5, tol=0, init="random")``; the last view starts.
 
     Examples
     --------
