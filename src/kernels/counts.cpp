@@ -4,10 +4,10 @@
 #include "counts.hpp"
 
 #include <cstddef>
-#include <cstdlib>
 #include <limits>
 #include <type_traits>
 
+#include "buffer.hpp"
 #include "simd.hpp"
 
 namespace coem::COEM_ISA {
@@ -25,32 +25,6 @@ constexpr double NEVER = -std::numeric_limits<double>::infinity();
 
 // Below this share of its row a responsibility is nothing in single precision.
 template <class T> constexpr double NEGLIGIBLE = std::is_same_v<T, float> ? 1e-9 : 0.0;
-
-// Scratch memory for a row or for a few components. Not std::vector: its code would be compiled
-// here for a newer instruction set, and the linker may hand that one copy to the baseline.
-template <class T>
-class Buffer {
-  public:
-    Buffer() = default;
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
-    ~Buffer() { std::free(memory_); }
-
-    T* of(std::size_t n) {
-        if (n > capacity_) {
-            std::free(memory_);
-            memory_ = static_cast<T*>(std::malloc(n * sizeof(T)));
-            if (!memory_) std::abort();  // the machine is out of memory
-            capacity_ = n;
-        }
-        return memory_;
-    }
-    T* of(int64_t n) { return of(static_cast<std::size_t>(n)); }
-
-  private:
-    T* memory_ = nullptr;
-    std::size_t capacity_ = 0;
-};
 
 // A row's indices and values in the kernel's own types: the caller's memory where the types
 // agree, a scratch copy of this one row where they do not.

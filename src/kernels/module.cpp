@@ -1,21 +1,17 @@
 // Python bindings of the kernels, and the choice of instruction set.
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/vector.h>
-
 #include "agglomerate.hpp"
+#include "aspect.hpp"
+#include "bindings.hpp"
 #include "counts.hpp"
-
-namespace nb = nanobind;
 
 namespace coem {
 
@@ -52,22 +48,21 @@ template <class T> const Kernels<T>& kernels() {
     return baseline::table<T>();
 }
 
+template <class T> const AspectKernels<T>& aspect_kernels() {
+#ifdef COEM_X86
+    if (isa == Isa::avx512) return avx512::aspect_table<T>();
+    if (isa == Isa::avx2) return avx2::aspect_table<T>();
+#endif
+    return baseline::aspect_table<T>();
+}
+template const AspectKernels<float>& aspect_kernels<float>();
+template const AspectKernels<double>& aspect_kernels<double>();
+
 const char* instruction_set() {
     return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "baseline";
 }
 
 namespace {
-
-using Any1 = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T> using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T> using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Strided2 = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
-template <class T> using Out1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T> using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-void require(bool ok, const char* what) {
-    if (!ok) throw std::invalid_argument(what);
-}
 
 Number number(const Any1& array) {
     if (array.dtype() == nb::dtype<float>()) return Number::f32;
@@ -86,8 +81,6 @@ Csr csr(const Any1& indptr, const Any1& indices, const Any1& data) {
     return {indptr.data(), indices.data(), data.data(), index, number(data),
             static_cast<std::int64_t>(indptr.shape(0)) - 1};
 }
-
-std::int64_t extent(std::size_t n) { return static_cast<std::int64_t>(n); }
 
 template <class T>
 void scores(const Any1& indptr, const Any1& indices, const Any1& data, const In1<T>& table,
@@ -253,4 +246,5 @@ NB_MODULE(_compiled, m) {
     m.def("instruction_set", coem::instruction_set);
     coem::bind<float>(m);
     coem::bind<double>(m);
+    coem::bind_aspect(m);
 }

@@ -41,6 +41,36 @@ template <class V> inline auto sum(const V& v) {
     return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7]));
 }
 
+// Lanes of two vectors by number, 0 to 7 of `a` and 8 to 15 of `b`.
+template <class T, class Mask> inline Vec<T> lanes(const Vec<T>& a, const Vec<T>& b, Mask mask) {
+#if defined(__clang__)
+    Vec<T> out;
+    for (int l = 0; l < LANES; ++l) out[l] = mask[l] < LANES ? a[mask[l]] : b[mask[l] - LANES];
+    return out;
+#else
+    return __builtin_shuffle(a, b, mask);
+#endif
+}
+
+// The sums of eight vectors, as one vector: two shuffles an addition, where eight sums apart
+// would take every lane out of its vector.
+inline Vec<float> sum_each(const Vec<float>* v) {
+    const auto two = [](const Vec<float>& a, const Vec<float>& b) {
+        return lanes<float>(a, b, Int8{0, 8, 2, 10, 4, 12, 6, 14}) +
+               lanes<float>(a, b, Int8{1, 9, 3, 11, 5, 13, 7, 15});
+    };
+    const auto four = [&](const Vec<float>* w) {
+        const Vec<float> a = two(w[0], w[1]);
+        const Vec<float> b = two(w[2], w[3]);
+        return lanes<float>(a, b, Int8{0, 1, 8, 9, 4, 5, 12, 13}) +
+               lanes<float>(a, b, Int8{2, 3, 10, 11, 6, 7, 14, 15});
+    };
+    const Vec<float> a = four(v);
+    const Vec<float> b = four(v + 4);
+    return lanes<float>(a, b, Int8{0, 1, 2, 3, 8, 9, 10, 11}) +
+           lanes<float>(a, b, Int8{4, 5, 6, 7, 12, 13, 14, 15});
+}
+
 inline Vec<double> exp_each(Vec<double> x) {
     for (int l = 0; l < LANES; ++l) x[l] = std::exp(x[l]);
     return x;

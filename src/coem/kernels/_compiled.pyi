@@ -51,3 +51,57 @@ def table_sum(table: Array, lo: int, hi: int) -> float: ...
 def agglomerate(
     cells: Array, linkage: int, children: Array, distances: Array, sizes: Array
 ) -> None: ...
+def aspect_rows(
+    indptr: Array,
+    indices: Array,
+    values: Array,
+    own: Array,
+    other: Array,
+    weights: Array,
+    lo: int,
+    hi: int,
+    ratios: Array,
+    sums: Array,
+    totals: Array,
+) -> float: ...
+def aspect_columns(
+    indptr: Array,
+    indices: Array,
+    places: Array,
+    ratios: Array,
+    own: Array,
+    other: Array,
+    weights: Array,
+    lo: int,
+    hi: int,
+    scale: Array,
+    shift: Array,
+    out: Array,
+) -> None: ...
+def aspect_rescale(
+    table: Array, lo: int, hi: int, scale: Array, shift: Array, out: Array
+) -> None: ...
+def aspect_power(table: Array, lo: int, hi: int, beta: float, out: Array) -> None: ...
+def aspect_evidence(
+    indptr: Array,
+    indices: Array,
+    values: Array,
+    own: Array,
+    other: Array,
+    weights: Array,
+    lo: int,
+    hi: int,
+) -> float: ...
+def aspect_fold_in(
+    indptr: Array,
+    indices: Array,
+    values: Array,
+    other: Array,
+    weights: Array,
+    lo: int,
+    hi: int,
+    max_iter: int,
+    tol: float,
+    shares: Array,
+) -> None: ...
+def aspect_log_sum(table: Array, k: int, lo: int, hi: int) -> float: ...

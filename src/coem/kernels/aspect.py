@@ -1,0 +1,220 @@
+"""The aspect model over the non-zeros of a matrix of counts.
+
+A *table* holds p(x|h) or p(y|h): one row for each x or y, the components side by side, filled up
+with zeros to a multiple of eight. The E step goes by rows, so that sums over y belong to one row;
+the M step of p(y|h) goes by columns, so that sums over x belong to one column. Each sum has one
+owner and one order, whatever the number of threads; totals are added up over pieces of the rows
+that depend on the data alone.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from coem.kernels import _compiled, threads
+from coem.typing import Array, Matrix
+
+LANES = 8
+PIECES = 16  # most parts that rows or columns are cut into
+NONZEROS = 4096  # fewest that are worth a part of their own
+CELLS = 1 << 16  # of a table that one task takes
+ALIGNED = 64  # bytes of a cache line
+
+Cuts = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The non-zeros of a matrix of counts, by rows and by columns; made once for all runs.
+
+    Counts are divided by a power of two near their mean, `unit`, which is exact, and keeps
+    products in single precision far from its ends.
+    """
+
+    shape: tuple[int, int]
+    indptr: Array
+    columns: Array  # int32, of every non-zero
+    counts: Array
+    turned: Array  # the other indptr: where columns begin
+    rows: Array  # int32, of every non-zero, column by column
+    places: Array  # where it is found among the rows
+    unit: float
+    total: float  # of all counts
+    entropy: float  # of the counts as a distribution, in nats
+    row_cuts: Cuts
+    column_cuts: Cuts
+
+    @classmethod
+    def of(cls, X: Matrix, weight: Array | None, dtype: Any) -> Self:
+        """Return the non-zeros of `X`, its rows times their weights."""
+        counts = sp.csr_matrix(X, dtype=np.float64, copy=True)
+        if weight is not None:
+            counts.data *= np.repeat(weight, np.diff(counts.indptr))
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+        total, unit = _total(counts.data)
+        turned = sp.csr_matrix(
+            (np.arange(counts.nnz), counts.indices, counts.indptr), shape=counts.shape
+        ).tocsc()
+        by_row, by_column = counts.indptr.astype(np.int64), turned.indptr.astype(np.int64)
+        return cls(
+            counts.shape,
+            by_row,
+            counts.indices.astype(np.int32),
+            (counts.data / unit).astype(dtype),
+            by_column,
+            turned.indices.astype(np.int32),
+            turned.data.astype(np.int64),
+            unit,
+            total,
+            _entropy(counts.data, total),
+            _cuts(by_row),
+            _cuts(by_column),
+        )
+
+    @property
+    def marginals(self) -> tuple[Array, Array]:
+        """The shares of all counts that each row and each column has."""
+        n, m = self.shape
+        counts = self.counts.astype(np.float64)
+        owners = np.repeat(np.arange(n), np.diff(self.indptr))
+        of_row = np.bincount(owners, counts, minlength=n)
+        of_column = np.bincount(self.columns, counts, minlength=m)
+        whole = max(float(counts.sum()), np.finfo(np.float64).tiny)
+        return of_row / whole, of_column / whole
+
+
+def _total(counts: Array) -> tuple[float, float]:
+    """Return the sum of the counts, and the power of two nearest to their mean."""
+    total = float(counts.sum())
+    if not total > 0:
+        return 0.0, 1.0
+    return total, float(2.0 ** np.clip(np.round(np.log2(total / len(counts))), -1000, 1000))
+
+
+def _entropy(counts: Array, total: float) -> float:
+    if not total > 0:
+        return 0.0
+    shares = counts / total
+    shares = shares[shares > 0]
+    return float(-(shares * np.log(shares)).sum())
+
+
+def _cuts(indptr: Array) -> Cuts:
+    """Cut rows or columns into pieces of about as many non-zeros, by the data alone."""
+    n, nnz = len(indptr) - 1, int(indptr[-1])
+    pieces = int(np.clip(nnz // NONZEROS, 1, PIECES))
+    inner = np.searchsorted(indptr, np.linspace(0, nnz, pieces + 1)[1:-1])
+    ends = sorted({0, n, *inner.tolist()})
+    return list(pairwise(ends))
+
+
+def width_of(n_components: int) -> int:
+    """Return the number of cells that a table has for `n_components`."""
+    return -(-n_components // LANES) * LANES
+
+
+def new_table(n: int, n_components: int, dtype: Any) -> Array:
+    """Return a table to be filled, whose rows begin at cache lines where they can."""
+    width, size = width_of(n_components), np.dtype(dtype).itemsize
+    memory = np.empty(n * width + ALIGNED // size, dtype)
+    skip = -(memory.ctypes.data // size) % (ALIGNED // size)
+    return memory[skip : skip + n * width].reshape(n, width)
+
+
+def as_table(values: Array, dtype: Any) -> Array:
+    """Return the table of probabilities (n_components, n)."""
+    k, n = values.shape
+    table = new_table(n, k, dtype)
+    table[:, :k] = values.T
+    table[:, k:] = 0
+    return table
+
+
+def padded(values: Array, width: int, dtype: Any) -> Array:
+    """Return values (n_components,) with zeros for the spare cells."""
+    cells = np.zeros(width, dtype)
+    cells[: len(values)] = values
+    return cells
+
+
+def expect(
+    pairs: Pairs, x: Array, y: Array, weights: Array, ratios: Array, sums: Array
+) -> tuple[float, Array]:
+    """E step: fill the `ratios` count / p(x, y) and the expected counts `sums` of rows.
+
+    `weights` (width,) multiply the products of the tables. Returns the sum of count log p(x, y)
+    and the expected counts of the components, both in units of `pairs.unit`.
+    """
+
+    def work(cut: tuple[int, int]) -> tuple[float, Array]:
+        totals = np.zeros(len(weights))
+        args = (pairs.indptr, pairs.columns, pairs.counts, x, y, weights, *cut)
+        return _compiled.aspect_rows(*args, ratios, sums, totals), totals
+
+    parts = threads.spread(work, pairs.row_cuts)
+    return sum(part[0] for part in parts), np.sum([part[1] for part in parts], axis=0)
+
+
+def maximise(
+    pairs: Pairs, x: Array, y: Array, weights: Array, ratios: Array, affine: tuple[Array, Array]
+) -> Array:
+    """M step: return the table of scale times the expected counts of columns, plus shift."""
+    out = new_table(len(y), y.shape[1], y.dtype)
+
+    def work(cut: tuple[int, int]) -> None:
+        lines = pairs.turned, pairs.rows, pairs.places, ratios
+        _compiled.aspect_columns(*lines, y, x, weights, *cut, *affine, out)
+
+    threads.spread(work, pairs.column_cuts)
+    return out
+
+
+def rescale(table: Array, affine: tuple[Array, Array]) -> Array:
+    """Return scale times a table, plus shift."""
+    out = new_table(*table.shape, table.dtype)
+    _by_cells(table, lambda lo, hi: _compiled.aspect_rescale(table, lo, hi, *affine, out))
+    return out
+
+
+def power(table: Array, beta: float, out: Array) -> None:
+    """Set `out` to the power `beta` of a table; a zero stays one."""
+    _by_cells(table, lambda lo, hi: _compiled.aspect_power(table, lo, hi, beta, out))
+
+
+def evidence(pairs: Pairs, x: Array, y: Array, weights: Array) -> float:
+    """Return the sum of count log p(x, y), in units of `pairs.unit`."""
+    lines = pairs.indptr, pairs.columns, pairs.counts
+    parts = threads.spread(
+        lambda cut: _compiled.aspect_evidence(*lines, x, y, weights, *cut), pairs.row_cuts
+    )
+    return float(sum(parts))
+
+
+def fold_in(pairs: Pairs, y: Array, weights: Array, max_iter: int, tol: float) -> Array:
+    """Return p(h | row), of shape (n, width), for rows that the model has not seen."""
+    shares = np.empty((pairs.shape[0], len(weights)))
+    lines = pairs.indptr, pairs.columns, pairs.counts
+
+    def work(cut: tuple[int, int]) -> None:
+        _compiled.aspect_fold_in(*lines, y, weights, *cut, max_iter, tol, shares)
+
+    threads.spread(work, pairs.row_cuts)
+    return shares
+
+
+def log_sum(table: Array, n_components: int) -> float:
+    """Return the sum of the logarithms of a table, zeros taken for the least positive number."""
+    parts = _by_cells(table, lambda lo, hi: _compiled.aspect_log_sum(table, n_components, lo, hi))
+    return float(sum(parts))
+
+
+def _by_cells(table: Array, work: Callable[[int, int], Any]) -> list[Any]:
+    """Return what `work` does with the rows of a table, in pieces that depend on it alone."""
+    n, width = table.shape
+    step = max(1, CELLS // width)
+    return threads.spread(lambda lo: work(lo, min(lo + step, n)), range(0, n, step))

@@ -1,0 +1,245 @@
+"""The aspect model: one hidden state for every count, p(x, y) = sum_h p(h) p(x|h) p(y|h)."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from coem.engine import Engine
+from coem.kernels import aspect as kernel
+from coem.kernels.aspect import Pairs
+from coem.typing import Array, Rng
+
+TINY = float(np.finfo(np.float64).tiny)
+
+
+class Aspects(NamedTuple):
+    """Parameters as people read them; the first axis is the component."""
+
+    weights: Array  # (k,): p(h)
+    x_given_h: Array  # (k, n)
+    y_given_h: Array  # (k, m)
+
+
+@dataclass(frozen=True)
+class AspectTheta:
+    """Parameters as the kernels read them: tables of p(x|h) and p(y|h), padded (see kernels)."""
+
+    weights: Array  # (k,), float64
+    x: Array  # (n, width)
+    y: Array  # (m, width)
+
+    started = True  # a start always has parameters
+
+    def without(self, turn: int) -> Self:
+        """Return the parameters: the M step needs all of the old ones to make the new ones."""
+        return self
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return len(self.weights)
+
+    @property
+    def cells(self) -> Array:
+        """The weights for the kernels, padded and in the precision of the tables."""
+        return kernel.padded(self.weights, self.x.shape[1], self.x.dtype)
+
+    @property
+    def aspects(self) -> Aspects:
+        """The parameters as people read them, without copies of the tables."""
+        k = self.n_components
+        return Aspects(self.weights, self.x[:, :k].T, self.y[:, :k].T)
+
+    @classmethod
+    def of(cls, aspects: Aspects, dtype: Any) -> Self:
+        """Return given parameters in the form of the kernels."""
+        weights = np.array(aspects.weights, dtype=np.float64)
+        x, y = (kernel.as_table(np.asarray(table), dtype) for table in aspects[1:])
+        return cls(weights, x, y)
+
+
+@dataclass(frozen=True)
+class AspectSummary:
+    """What the E step knows of all counts; there is one view, so nothing to agree upon."""
+
+    objective: float
+    log_likelihood: tuple[float, ...]
+
+    dissent = 0.0
+    agreement_rate = 1.0
+
+
+@dataclass
+class _Cache:
+    """What the E step leaves for the M step, and memory that serves every round."""
+
+    x: Array  # the tables that the E step used, tempered
+    y: Array
+    weights: Array  # (width,)
+    ratios: Array  # count / p(x, y) of every non-zero
+    sums: Array  # (n, width), expected counts of rows
+    totals: Array  # (k,), of components
+    tempered: tuple[Array, Array] | None = None
+
+
+@dataclass
+class AspectData:
+    """The counts, and what one run keeps of them. Runs share the pairs."""
+
+    pairs: Pairs
+    held_out: Pairs | None = None
+    cache: Any = field(init=False, default=None)
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """The aspect model, also known as probabilistic latent semantic analysis (Lin 2006, Sec. 3.1).
+
+    `x_prior` and `y_prior` are pseudo-counts of every cell of p(x|h) and p(y|h): Dirichlet priors
+    of which the M step takes the mode, so that the objective, which has their logarithms, never
+    falls at a fixed beta.
+    """
+
+    n_components: int
+    x_prior: float = 0.0
+    y_prior: float = 0.0
+    dtype: Any = np.float32
+
+    monotone = True
+    n_turns = 1
+
+    # -- starts ------------------------------------------------------------------------------
+
+    def random(self, pairs: Pairs, rng: Rng) -> AspectTheta:
+        """Return a random start: p(x) for every p(x|h), and p(y|h) about p(y).
+
+        Nothing is drawn for a row, so that a row of weight 2 and a row given twice lead to the
+        same fit; the first M step tells the p(x|h) apart.
+        """
+        n, m = pairs.shape
+        k = self.n_components
+        of_row, of_column = (p if p.any() else np.full(len(p), 1 / len(p)) for p in pairs.marginals)
+        drawn = rng.exponential(size=(k, m)) * of_column
+        y = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), TINY)
+        x = np.broadcast_to(of_row, (k, n))
+        return AspectTheta.of(Aspects(np.full(k, 1 / k), x, y), self.dtype)
+
+    # -- E step ------------------------------------------------------------------------------
+
+    def e_step(
+        self, engine: Engine, data: AspectData, theta: AspectTheta, beta: float, eta: float
+    ) -> AspectSummary:
+        """Expect the counts of rows and components; columns wait for the M step.
+
+        The posterior of DAEM is p(h|x, y) to the power of beta, normalised (Ueda & Nakano 1998):
+        its factors are raised once, not once for every non-zero. The objective is the tempered
+        log likelihood 1/beta sum n(x, y) log sum_h (p(h) p(x|h) p(y|h))^beta. The log likelihood
+        is that of the held-out counts, if there are any; while beta is not 1, that of the counts
+        themselves is left out, as it would take another pass.
+        """
+        cache = self._ready(data, theta)
+        self._temper(cache, theta, beta)
+        tables = cache.x, cache.y, cache.weights
+        value, totals = kernel.expect(data.pairs, *tables, cache.ratios, cache.sums)
+        cache.totals = totals[: self.n_components]
+        objective = value * data.pairs.unit / beta
+        if data.held_out is not None:
+            return AspectSummary(objective, (log_likelihood(data.held_out, theta),))
+        return AspectSummary(objective, (objective,) if beta == 1 else ())
+
+    def refresh(
+        self, engine: Engine, data: AspectData, theta: AspectTheta, v: int, beta: float
+    ) -> None:
+        """Do nothing: there is one turn a round."""
+
+    def _ready(self, data: AspectData, theta: AspectTheta) -> _Cache:
+        if data.cache is None:
+            ratios = np.empty(data.pairs.counts.shape, self.dtype)
+            sums = kernel.new_table(len(theta.x), self.n_components, self.dtype)
+            none = np.empty(0)
+            data.cache = _Cache(theta.x, theta.y, none, ratios, sums, none)
+        cache: _Cache = data.cache
+        return cache
+
+    def _temper(self, cache: _Cache, theta: AspectTheta, beta: float) -> None:
+        """Set the factors of the posterior."""
+        if beta == 1:
+            cache.x, cache.y, cache.weights = theta.x, theta.y, theta.cells
+            return
+        if cache.tempered is None:
+            cache.tempered = _like(theta.x), _like(theta.y)
+        cache.x, cache.y = cache.tempered
+        kernel.power(theta.x, beta, cache.x)
+        kernel.power(theta.y, beta, cache.y)
+        width, dtype = theta.x.shape[1], theta.x.dtype
+        raised = np.where(theta.weights > 0, np.maximum(theta.weights, TINY) ** beta, 0.0)
+        cache.weights = kernel.padded(raised, width, dtype)
+
+    def penalty(self, theta: AspectTheta) -> float:
+        """Return the log prior of the parameters, without its constant."""
+        total = 0.0
+        for prior, table in ((self.x_prior, theta.x), (self.y_prior, theta.y)):
+            if prior > 0:
+                total += prior * kernel.log_sum(table, self.n_components)
+        return total
+
+    # -- M step ------------------------------------------------------------------------------
+
+    def m_step(
+        self, engine: Engine, data: AspectData, theta: AspectTheta, turn: int, eta: float
+    ) -> AspectTheta:
+        """Return the shares of the expected counts (Lin 2006, Sec. 3.1).
+
+        The expected counts of the components are the same whether added up by rows or by columns,
+        so that those of columns are divided as they come.
+        """
+        cache, pairs = data.cache, data.pairs
+        totals = cache.totals
+        to_x = self._shares(totals, len(theta.x), self.x_prior / pairs.unit)
+        to_y = self._shares(totals, len(theta.y), self.y_prior / pairs.unit)
+        tables = cache.x, cache.y, cache.weights
+        y = kernel.maximise(pairs, *tables, cache.ratios, to_y)
+        x = kernel.rescale(cache.sums, to_x)
+        whole = totals.sum()
+        k = self.n_components
+        weights = totals / whole if whole > 0 else np.full(k, 1 / k)
+        return AspectTheta(weights, x, y)
+
+    def _shares(self, totals: Array, n: int, prior: float) -> tuple[Array, Array]:
+        """Return scale and shift from expected counts to shares; uniform if there are none."""
+        mass = totals + n * prior
+        gone = mass < TINY * 1e20  # the inverse would be next to infinite
+        scale = np.where(gone, 0.0, 1.0 / np.where(gone, 1.0, mass))
+        shift = np.where(gone, 1.0 / max(n, 1), prior * scale)
+        width = kernel.width_of(len(totals))
+        return kernel.padded(scale, width, np.float64), kernel.padded(shift, width, np.float64)
+
+
+def _like(table: Array) -> Array:
+    return kernel.new_table(*table.shape, table.dtype)
+
+
+# -- what a model says of counts ----------------------------------------------------------------
+
+
+def log_likelihood(pairs: Pairs, theta: AspectTheta) -> float:
+    """Return sum n(x, y) log p(x, y); an impossible pair counts as log(tiny), about -708."""
+    return kernel.evidence(pairs, theta.x, theta.y, theta.cells) * pairs.unit
+
+
+def divergence(pairs: Pairs, theta: AspectTheta) -> float:
+    """Return KL(p~ || p) in nats, what EM makes small (Lin 2006, Sec. 3.1); 0 without counts."""
+    if not pairs.total > 0:
+        return 0.0
+    return -pairs.entropy - log_likelihood(pairs, theta) / pairs.total
+
+
+def fold_in(pairs: Pairs, theta: AspectTheta, max_iter: int, tol: float) -> Array:
+    """Return p(h | row) of rows that the model has not seen, of shape (n, k).
+
+    EM for the shares of each row by itself, p(y|h) being fixed, from p(h) on. A row without
+    counts, or with none that the model holds possible, keeps p(h).
+    """
+    shares = kernel.fold_in(pairs, theta.y, theta.cells, max_iter, tol)[:, : theta.n_components]
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
