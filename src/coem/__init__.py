@@ -3,18 +3,28 @@
 from importlib.metadata import version
 
 from coem.agglomerative import MultiViewAgglomerative
-from coem.estimators import MixtureClassifier, MixtureClusterer, SphericalKMeans
+from coem.estimators import (
+    AspectModel,
+    MixtureClassifier,
+    MixtureClusterer,
+    SphericalKMeans,
+    couple,
+)
 from coem.labels import Not
+from coem.latent.runs import RunCoupling
 from coem.views import Views
 
 __version__ = version("coem")
 
 __all__ = [
+    "AspectModel",
     "MixtureClassifier",
     "MixtureClusterer",
     "MultiViewAgglomerative",
     "Not",
+    "RunCoupling",
     "SphericalKMeans",
     "Views",
     "__version__",
+    "couple",
 ]

@@ -166,6 +166,40 @@ class Steps(Schedule):
         return (len(self.values) - 1) * self.rounds
 
 
+@dataclass(frozen=True)
+class Later(Schedule):
+    """What is left of a schedule after some rounds.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The whole schedule.
+    rounds : int
+        How many of its rounds are over.
+
+    Examples
+    --------
+    >>> from coem.schedules import Later, Linear
+    >>> [Later(Linear(0.0, 1.0, 4), 2)(t) for t in range(4)]
+    [0.5, 0.75, 1.0, 1.0]
+    """
+
+    schedule: Schedule
+    rounds: int
+
+    def extremes(self) -> tuple[float, float]:
+        """Return bounds of the values: those of the whole schedule."""
+        return self.schedule.extremes()
+
+    def __call__(self, t: int) -> float:
+        """Return the value in round `t` of those that are left."""
+        return self.schedule(t + self.rounds)
+
+    def __len__(self) -> int:
+        """Return the round that first has the last value."""
+        return max(len(self.schedule) - self.rounds, 0)
+
+
 def as_schedule(value: float | Schedule, name: str) -> Schedule:
     """Return a schedule for a number or a schedule, all of whose values lie in [0, 1]."""
     schedule = value if isinstance(value, Schedule) else _constant(value, name)

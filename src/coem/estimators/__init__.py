@@ -1,7 +1,9 @@
 """The estimators: scikit-learn's manners over the engine."""
 
+from coem.estimators._aspects import couple
+from coem.estimators.aspect import AspectModel
 from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer
 from coem.estimators.spherical import SphericalKMeans
 
-__all__ = ["MixtureClassifier", "MixtureClusterer", "SphericalKMeans"]
+__all__ = ["AspectModel", "MixtureClassifier", "MixtureClusterer", "SphericalKMeans", "couple"]

@@ -142,7 +142,7 @@ class MixtureMethods:
             raise ValueError(
                 f"view {view!r}: the features of a {kind} have no probabilities to rank"
             )
-        value = prob if by == "prob" or len(prob) == 1 else _wllr(prob, self.weights_)
+        value = prob if by == "prob" or len(prob) == 1 else wllr(prob, self.weights_)
         best = np.argsort(-value, axis=1, kind="stable")[:, :n]
         pairs = zip(value, best, strict=True)
         return [[(self._feature(view, f), float(row[f])) for f in top] for row, top in pairs]
@@ -205,7 +205,7 @@ class MixtureMethods:
         return own + (0 if self.weights == "uniform" else len(self.weights_) - 1)
 
 
-def _wllr(prob, weights):
+def wllr(prob, weights):
     """Return p(f | c) log(p(f | c) / p(f | not c)) for every component and feature."""
     tiny = np.finfo(np.float64).tiny
     joint = prob * weights[:, np.newaxis]

@@ -164,7 +164,13 @@ class Family(ABC):
         return rows
 
 
-def check_values(X: Matrix, view: str, *, nonnegative: bool) -> Matrix:
+def check_values(
+    X: Matrix,
+    view: str,
+    *,
+    nonnegative: bool,
+    advice: str = " (for real values use family='gaussian')",
+) -> Matrix:
     """Raise an error that names the view and the row if a value is not finite or negative."""
     values = X.data if sp.issparse(X) else X
     if sp.issparse(X):
@@ -182,7 +188,7 @@ def check_values(X: Matrix, view: str, *, nonnegative: bool) -> Matrix:
         row, value = _first_bad(X, lambda x: x < 0)
         raise ValueError(
             f"Negative values in data: view {view!r}, row {row} has {value}; counts must be 0 or "
-            "more (for real values use family='gaussian')"
+            f"more{advice}"
         )
     return X
 

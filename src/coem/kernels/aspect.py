@@ -77,6 +77,11 @@ class Pairs:
         )
 
     @property
+    def matrix(self) -> Matrix:
+        """The counts as a CSR matrix, in units of `unit`."""
+        return sp.csr_matrix((self.counts, self.columns, self.indptr), shape=self.shape)
+
+    @property
     def marginals(self) -> tuple[Array, Array]:
         """The shares of all counts that each row and each column has."""
         n, m = self.shape
@@ -126,6 +131,12 @@ def new_table(n: int, n_components: int, dtype: Any) -> Array:
     return memory[skip : skip + n * width].reshape(n, width)
 
 
+def table_like(table: Array) -> Array:
+    """Return a table of the same shape, to be filled."""
+    n, width = table.shape
+    return new_table(n, width, table.dtype)
+
+
 def as_table(values: Array, dtype: Any) -> Array:
     """Return the table of probabilities (n_components, n)."""
     k, n = values.shape
@@ -164,7 +175,7 @@ def maximise(
     pairs: Pairs, x: Array, y: Array, weights: Array, ratios: Array, affine: tuple[Array, Array]
 ) -> Array:
     """M step: return the table of scale times the expected counts of columns, plus shift."""
-    out = new_table(len(y), y.shape[1], y.dtype)
+    out = table_like(y)
 
     def work(cut: tuple[int, int]) -> None:
         lines = pairs.turned, pairs.rows, pairs.places, ratios
@@ -176,7 +187,7 @@ def maximise(
 
 def rescale(table: Array, affine: tuple[Array, Array]) -> Array:
     """Return scale times a table, plus shift."""
-    out = new_table(*table.shape, table.dtype)
+    out = table_like(table)
     _by_cells(table, lambda lo, hi: _compiled.aspect_rescale(table, lo, hi, *affine, out))
     return out
 

@@ -80,6 +80,7 @@ class _Cache:
     ratios: Array  # count / p(x, y) of every non-zero
     sums: Array  # (n, width), expected counts of rows
     totals: Array  # (k,), of components
+    evidence: float = 0.0  # sum of counts log p(x, y), if beta was 1
     tempered: tuple[Array, Array] | None = None
 
 
@@ -143,7 +144,8 @@ class Aspect:
         tables = cache.x, cache.y, cache.weights
         value, totals = kernel.expect(data.pairs, *tables, cache.ratios, cache.sums)
         cache.totals = totals[: self.n_components]
-        objective = value * data.pairs.unit / beta
+        cache.evidence = value * data.pairs.unit
+        objective = cache.evidence / beta
         if data.held_out is not None:
             return AspectSummary(objective, (log_likelihood(data.held_out, theta),))
         return AspectSummary(objective, (objective,) if beta == 1 else ())
@@ -168,7 +170,7 @@ class Aspect:
             cache.x, cache.y, cache.weights = theta.x, theta.y, theta.cells
             return
         if cache.tempered is None:
-            cache.tempered = _like(theta.x), _like(theta.y)
+            cache.tempered = kernel.table_like(theta.x), kernel.table_like(theta.y)
         cache.x, cache.y = cache.tempered
         kernel.power(theta.x, beta, cache.x)
         kernel.power(theta.y, beta, cache.y)
@@ -216,10 +218,6 @@ class Aspect:
         return kernel.padded(scale, width, np.float64), kernel.padded(shift, width, np.float64)
 
 
-def _like(table: Array) -> Array:
-    return kernel.new_table(*table.shape, table.dtype)
-
-
 # -- what a model says of counts ----------------------------------------------------------------
 
 
@@ -230,9 +228,12 @@ def log_likelihood(pairs: Pairs, theta: AspectTheta) -> float:
 
 def divergence(pairs: Pairs, theta: AspectTheta) -> float:
     """Return KL(p~ || p) in nats, what EM makes small (Lin 2006, Sec. 3.1); 0 without counts."""
-    if not pairs.total > 0:
-        return 0.0
-    return -pairs.entropy - log_likelihood(pairs, theta) / pairs.total
+    return to_divergence(pairs, log_likelihood(pairs, theta))
+
+
+def to_divergence(pairs: Pairs, evidence: float) -> float:
+    """Return KL(p~ || p) for the log likelihood of all counts."""
+    return -pairs.entropy - evidence / pairs.total if pairs.total > 0 else 0.0
 
 
 def fold_in(pairs: Pairs, theta: AspectTheta, max_iter: int, tol: float) -> Array:

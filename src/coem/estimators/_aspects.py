@@ -1,0 +1,176 @@
+"""Counts and parameters of aspect models as a user gives them."""
+
+from numbers import Real
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from coem.estimators._params import check_choice
+from coem.families.base import check_magnitude, check_values
+from coem.kernels.aspect import Pairs, as_table
+from coem.latent.aspect import Aspects, AspectTheta, fold_in, log_likelihood
+from coem.latent.runs import VIAS, RunCoupling, couple_runs
+from coem.views import as_views
+
+FOLD_IN = 200, 1e-6  # most rounds for a new row, and by how much its shares may still move
+OFF = 1e-6  # by how much a distribution may miss one before it is scaled
+
+
+def check_counts(X, name):
+    """Return counts if they are finite and not negative."""
+    check_values(X, name, nonnegative=True, advice="")
+    check_magnitude(X, name)
+    return X
+
+
+def as_counts(X, name):
+    """Return a matrix of counts that is no input of scikit-learn's."""
+    views = as_views(X, what=name)
+    if len(views.names) > 1:
+        raise ValueError(f"{name} must be one matrix of counts, got {len(views.names)} views")
+    return check_counts(views[views.names[0]], name)
+
+
+def pseudo_counts(smoothing):
+    """Return the pseudo-counts of p(x|h) and p(y|h); one number is for p(y|h)."""
+    pair = smoothing if isinstance(smoothing, tuple | list) else (0.0, smoothing)
+    usable = len(pair) == 2 and all(
+        isinstance(v, Real) and not isinstance(v, bool) and 0 <= v < np.inf for v in pair
+    )
+    if not usable:
+        raise ValueError(
+            "smoothing must be a number of 0 or more for p(y|h), or two for (p(x|h), p(y|h)), "
+            f"got {smoothing!r}"
+        )
+    return tuple(map(float, pair))
+
+
+# -- parameters ---------------------------------------------------------------------------------
+
+
+def given_starts(init, n_components, shape):
+    """Return the starts that a user gives, one a run, or None if they are to be drawn."""
+    if isinstance(init, str):
+        check_choice("init", init, ("random",))
+        return None
+    one = hasattr(init, "y_given_h_") or (isinstance(init, tuple) and len(init) == 3)
+    starts = [init] if one else init
+    if not isinstance(starts, list | tuple) or len(starts) == 0:
+        raise ValueError(
+            "init must be 'random', or a list with (p_h, x_given_h, y_given_h) or a fitted "
+            f"AspectModel for each run, got {type(init).__name__}"
+        )
+    wanted = (n_components,), (n_components, shape[0]), (n_components, shape[1])
+    return [as_aspects(start, f"init[{i}]", wanted) for i, start in enumerate(starts)]
+
+
+def as_aspects(given, name, shapes=None):
+    """Return a fitted model's parameters, or three given arrays, as distributions in double."""
+    if hasattr(given, "fit"):
+        check_is_fitted(given)
+        given = given.weights_, given.x_given_h_, given.y_given_h_
+    try:
+        arrays = [np.asarray(part, dtype=np.float64) for part in given]
+    except (TypeError, ValueError):
+        arrays = []
+    if [a.ndim for a in arrays] != [1, 2, 2] or len({len(a) for a in arrays}) != 1:
+        raise ValueError(
+            f"{name} must be a fitted AspectModel or (p_h, x_given_h, y_given_h) of the shapes "
+            "(k,), (k, n_rows) and (k, n_columns)"
+        )
+    got = tuple(a.shape for a in arrays)
+    if shapes is not None and got != shapes:
+        raise ValueError(f"{name} must have arrays of the shapes {shapes}, got {got}")
+    return Aspects(*(_distribution(a, name) for a in arrays))
+
+
+def _distribution(values, name):
+    """Return values whose last axis sums to one."""
+    if not np.isfinite(values).all() or values.min(initial=0.0) < 0:
+        raise ValueError(f"{name} must hold probabilities, finite and 0 or more")
+    sums = values.sum(axis=-1, keepdims=True)
+    if not sums.all():
+        raise ValueError(f"{name}: a distribution has no probability above 0")
+    return values / sums if np.abs(sums - 1).max() > OFF else values
+
+
+def couple(a, b, via="xy", X=None):
+    """Couple two aspect models, so that each may go on from what the other has learnt.
+
+    Parameters
+    ----------
+    a, b : AspectModel or (p_h, x_given_h, y_given_h)
+        Fitted models of the same rows and columns, or their parameters.
+    via : {"xy", "a", "b", "c", "d"}, default="xy"
+        What the components of the two have in common, as the parameter `coupling` of
+        `AspectModel` says (Lin 2006, Sec. 3.3 and 4.3).
+    X : matrix of shape (n_rows, n_columns), optional
+        The counts; "c" and "d" need them.
+
+    Returns
+    -------
+    a, b : tuples (weights, x_given_h, y_given_h)
+        The coupled parameters. p(h) is left as it was.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coem import AspectModel, couple
+    >>> X = np.array([[5, 1, 0, 0], [4, 2, 0, 0], [0, 0, 3, 3], [0, 0, 6, 1]])
+    >>> one, two = (AspectModel(2, n_runs=1, random_state=seed).fit(X) for seed in (0, 1))
+    >>> model = AspectModel(2, init=[*couple(one, two, "c", X)]).fit(X)
+    >>> len(model.runs_)
+    2
+    """
+    check_choice("via", via, VIAS)
+    coupling = RunCoupling(via)
+    first, second = as_aspects(a, "a"), as_aspects(b, "b")
+    if any(p.shape[1] != q.shape[1] for p, q in zip(first[1:], second[1:], strict=True)):
+        raise ValueError("a and b must be models of the same rows and columns")
+    counts = None
+    if coupling.needs_counts:
+        if X is None:
+            raise ValueError(f"via={via!r} goes from rows to columns: pass the counts as X")
+        counts = sp.csr_matrix(as_counts(X, "X"))
+        shape = first.x_given_h.shape[1], first.y_given_h.shape[1]
+        if counts.shape != shape:
+            raise ValueError(f"X must have the shape {shape} of the models, got {counts.shape}")
+    (first, second), _ = couple_runs([first, second], coupling, counts)
+    return first, second
+
+
+# -- scores -------------------------------------------------------------------------------------
+
+
+def per_count(pairs, theta):
+    """Return the log likelihood per count; 0 without counts."""
+    return log_likelihood(pairs, theta) / pairs.total if pairs.total > 0 else 0.0
+
+
+def completion(X, theta):
+    """Return the mean of log p(y | x) over the counts of new rows.
+
+    Each row is folded in on the odd ones of its non-zeros and scored on the even ones, and the
+    other way round, so that no count is scored by shares that it had a part in.
+    """
+    counts = sp.csr_matrix(X, dtype=np.float64, copy=True)
+    counts.sum_duplicates()
+    counts.eliminate_zeros()
+    odd = (np.arange(counts.nnz) - np.repeat(counts.indptr[:-1], np.diff(counts.indptr))) % 2 > 0
+    total = 0.0
+    for known in (odd, ~odd):
+        shares = fold_in(_some(counts, known, theta), theta, *FOLD_IN)
+        rest = _some(counts, ~known, theta)
+        # p(y | x) is p(x, y) of a model with p(h) = 1 for every h and the shares for p(x|h).
+        table = as_table(shares.T, theta.y.dtype)
+        total += log_likelihood(rest, AspectTheta(np.ones(shares.shape[1]), table, theta.y))
+    whole = float(counts.sum())
+    return total / whole if whole > 0 else 0.0
+
+
+def _some(counts, chosen, theta):
+    """Return some of the non-zeros of a matrix."""
+    kept = counts.copy()
+    kept.data = counts.data * chosen
+    return Pairs.of(kept, None, theta.y.dtype)

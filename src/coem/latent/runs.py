@@ -1,0 +1,165 @@
+"""Coupling of runs: what one run has learnt, told to another in the other's own states.
+
+The states of two runs are in no order, and one may be a mixture of several of the other. A
+*transition* p(h2|h1) maps all states of one run to all of another, and follows from what both runs
+say of the same x or y; a run then takes the other's distributions, each a mixture of those of the
+other's states (Lin 2006, Sec. 3.3). That splits and merges any number of states at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Literal
+
+import numpy as np
+
+from coem.latent.aspect import Aspects
+from coem.typing import Array, Matrix
+
+Via = Literal["xy", "a", "b", "c", "d"]
+Among = Literal["ring", "pairs", "all"]
+Path = tuple[str, ...]  # the observed variables between H1 and H2, in their order
+
+VIAS: tuple[Via, ...] = ("xy", "a", "b", "c", "d")
+AMONG: tuple[Among, ...] = ("ring", "pairs", "all")
+
+# The paths by which p(x|h) and p(y|h) are coupled; X is the paper's D, Y its W.
+PATHS: dict[Via, tuple[Path, Path]] = {
+    "xy": (("y",), ("x",)),  # Sec. 3.3, steps 2 (a) and (b)
+    "a": (("y",), ("y",)),  # Sec. 4.3: H1 - W - H2
+    "b": (("x",), ("x",)),  # H1 - D - H2
+    "c": (("y", "x"), ("y", "x")),  # H1 - W - D - H2
+    "d": (("x", "y"), ("x", "y")),  # H1 - D - W - H2
+}
+
+TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class RunCoupling:
+    """How runs are coupled.
+
+    Parameters
+    ----------
+    via : {"xy", "a", "b", "c", "d"}
+        Which observed variables lie between the states of two runs.
+    among : {"ring", "pairs", "all"}
+        Who learns from whom where there are more than two runs: every run from the next one; runs
+        two by two, with other partners every round; or every run from the mean of all others. For
+        two runs these are the same.
+    itself : bool
+        Every run is coupled with itself, not with another (SCoEM, Sec. 4.3).
+    """
+
+    via: Via = "xy"
+    among: Among = "ring"
+    itself: bool = False
+
+    @property
+    def needs_counts(self) -> bool:
+        """True if a path has a step from X to Y, which only the counts can tell."""
+        return any(len(path) > 1 for path in PATHS[self.via])
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A transition that was used."""
+
+    run: int  # the run that learns, H1
+    other: int  # the run that it learns from, H2
+    through: str  # "y", "x", "yx" or "xy"
+    matrix: Array  # (k1, k2): p(h2|h1), rows sum to one
+
+
+def couple_runs(
+    runs: Sequence[Aspects], coupling: RunCoupling, counts: Matrix = None, turn: int = 0
+) -> tuple[list[Aspects], list[Link]]:
+    """Return the coupled parameters of every run, and the transitions; p(h) stays as it is.
+
+    All runs learn from what the others were before. `turn` counts the couplings, for "pairs".
+    """
+    new, links = [], []
+    for run, others in enumerate(partners(len(runs), coupling, turn)):
+        mine = [_links(runs, run, other, coupling.via, counts) for other in others]
+        links += [link for pair in mine for link in dict.fromkeys(pair)]
+        if not others:
+            new.append(runs[run])
+            continue
+        x = [to_x.matrix @ runs[to_x.other].x_given_h for to_x, _ in mine]
+        y = [to_y.matrix @ runs[to_y.other].y_given_h for _, to_y in mine]
+        new.append(Aspects(runs[run].weights, _mean(x), _mean(y)))
+    return new, links
+
+
+def _mean(tables: list[Array]) -> Array:
+    return np.asarray(reduce(np.add, tables) / len(tables))
+
+
+def partners(n_runs: int, coupling: RunCoupling, turn: int) -> list[list[int]]:
+    """Return for every run the runs that it learns from."""
+    runs = range(n_runs)
+    if coupling.itself:
+        return [[run] for run in runs]
+    if coupling.among == "all":
+        return [[other for other in runs if other != run] for run in runs]
+    if coupling.among == "ring":
+        return [[(run + 1) % n_runs] if n_runs > 1 else [] for run in runs]
+    # As in a tournament: the last seat stays, the others move on; an odd one waits a round.
+    seats = [*runs] if n_runs % 2 == 0 else [*runs, -1]
+    moving = seats[:-1]
+    shift = turn % max(len(moving), 1)
+    moving = moving[shift:] + moving[:shift]
+    seats = [seats[-1], *moving]
+    found: dict[int, int] = {}
+    for i in range(len(seats) // 2):
+        a, b = seats[i], seats[-1 - i]
+        found |= {a: b, b: a}
+    return [[found[run]] if found[run] >= 0 else [] for run in runs]
+
+
+def _links(
+    runs: Sequence[Aspects], run: int, other: int, via: Via, counts: Matrix
+) -> tuple[Link, Link]:
+    """Return the transitions for p(x|h) and p(y|h), the same one where they share a path."""
+    # The run with the lower number is H1: read from H2, the path goes the other way round.
+    x_path, y_path = (path if run <= other else path[::-1] for path in PATHS[via])
+    a, b = runs[run], runs[other]
+    to_x = Link(run, other, "".join(x_path), transition(a, b, x_path, counts))
+    if x_path == y_path:
+        return to_x, to_x
+    return to_x, Link(run, other, "".join(y_path), transition(a, b, y_path, counts))
+
+
+def transition(a: Aspects, b: Aspects, path: Path, counts: Matrix = None) -> Array:
+    """Return p(h2|h1) of shape (k1, k2) for the states of `a` and `b`, along a path.
+
+    Through one variable z it is sum_z p(z|h1) p(h2|z); through two, p~(z2|z1) of the counts
+    stands between them (Lin 2006, Sec. 4.1 and 4.3).
+    """
+    first, last = _given_h(a, path[0]), _posterior(b, path[-1])
+    if len(path) > 1:
+        last = _step(counts if path[0] == "x" else counts.T, last)
+    product = np.asarray(first @ last)
+    # Rounding, and mass that lies on rows or columns without counts.
+    whole = product.sum(axis=1, keepdims=True)
+    uniform = np.full(product.shape, 1.0 / product.shape[1])
+    return np.where(whole > TINY, product / np.maximum(whole, TINY), uniform)
+
+
+def _given_h(aspects: Aspects, variable: str) -> Array:
+    """Return p(z|h) of shape (k, n), in double."""
+    table = aspects.x_given_h if variable == "x" else aspects.y_given_h
+    return np.asarray(table, dtype=np.float64)
+
+
+def _posterior(aspects: Aspects, variable: str) -> Array:
+    """Return p(h|z) of shape (n, k); p(h) for a z that the run holds impossible."""
+    joint = (_given_h(aspects, variable) * aspects.weights[:, np.newaxis]).T
+    whole = joint.sum(axis=1, keepdims=True)
+    return np.where(whole > TINY, joint / np.maximum(whole, TINY), aspects.weights)
+
+
+def _step(counts: Matrix, values: Array) -> Array:
+    """Return sum_z2 p~(z2|z1) values(z2); zero for a z1 without counts."""
+    whole = np.asarray(counts.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+    return np.asarray(counts @ values) / np.maximum(whole, TINY)
