@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from coem import MixtureClassifier, MixtureClusterer
+from coem import AspectModel, MixtureClassifier, MixtureClusterer
 
 # It fits on the labels -1 and 1, and -1 marks a row without a label here.
 TAKES_MINUS_ONE_FOR_A_CLASS = {"check_classifiers_classes"}
@@ -24,6 +24,8 @@ CASES = [
     (MixtureClassifier(), TAKES_MINUS_ONE_FOR_A_CLASS),
     (MixtureClassifier(family="gaussian"), TAKES_MINUS_ONE_FOR_A_CLASS),
     (MixtureClassifier(family="bernoulli"), TAKES_MINUS_ONE_FOR_A_CLASS),
+    (AspectModel(), set()),
+    (AspectModel(n_components=4, coupling="c", n_jobs=2, smoothing=0.1), set()),
 ]
 
 

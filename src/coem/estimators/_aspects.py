@@ -152,7 +152,9 @@ def completion(X, theta):
     """Return the mean of log p(y | x) over the counts of new rows.
 
     Each row is folded in on the odd ones of its non-zeros and scored on the even ones, and the
-    other way round, so that no count is scored by shares that it had a part in.
+    other way round, so that no count is scored by shares that it had a part in. Those shares are
+    of few counts: one more count, of p(h), is added, or a component that half of a row does not
+    show would be impossible in the other half.
     """
     counts = sp.csr_matrix(X, dtype=np.float64, copy=True)
     counts.sum_duplicates()
@@ -160,7 +162,9 @@ def completion(X, theta):
     odd = (np.arange(counts.nnz) - np.repeat(counts.indptr[:-1], np.diff(counts.indptr))) % 2 > 0
     total = 0.0
     for known in (odd, ~odd):
-        shares = fold_in(_some(counts, known, theta), theta, *FOLD_IN)
+        half = _some(counts, known, theta)
+        mass = np.asarray(half.matrix.sum(axis=1), np.float64).reshape(-1, 1) * half.unit
+        shares = (fold_in(half, theta, *FOLD_IN) * mass + theta.weights) / (mass + 1)
         rest = _some(counts, ~known, theta)
         # p(y | x) is p(x, y) of a model with p(h) = 1 for every h and the shares for p(x|h).
         table = as_table(shares.T, theta.y.dtype)

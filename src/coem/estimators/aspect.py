@@ -352,8 +352,8 @@ class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         new_rows : bool, default=False
             False: the rows are those of `fit`, in their order, and the score is the mean of
             log p(x, y) over the counts. True: they are other rows, and the score is the mean of
-            log p(y | x), where each row is folded in on every other of its non-zeros and
-            scored on the rest.
+            log p(y | x), where each row is folded in on every other of its non-zeros, and one
+            count more of p(h), and scored on the rest.
 
         Returns
         -------
