@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "buffer.hpp"
+#include "power.hpp"
 #include "simd.hpp"
 
 namespace coem::COEM_ISA {
@@ -45,6 +46,44 @@ template <class T> constexpr double NEGLIGIBLE = std::is_same_v<T, float> ? 1e-1
 template <class T> constexpr T LEAST = std::is_same_v<T, float> ? T(1e-30) : T(1e-290);
 template <class T> constexpr double MOST = std::is_same_v<T, float> ? 1e30 : 1e290;
 
+// Call step(first cell, number of vectors as a type) for as many vectors as registers hold at a
+// time, in even shares: 13 vectors go as 7 + 6 and not as 8 + 5.
+template <class T, class Step> void by_units(int64_t width, const Step& step) {
+    int64_t units = width / WIDE<T>;
+    for (int64_t first = 0; units > 0;) {
+        const int64_t passes = (units + MAX_UNITS - 1) / MAX_UNITS;
+        const int64_t share = (units + passes - 1) / passes;
+        switch (share) {
+            case 1: step(first, std::integral_constant<int, 1>{}); break;
+            case 2: step(first, std::integral_constant<int, 2>{}); break;
+            case 3: step(first, std::integral_constant<int, 3>{}); break;
+            case 4: step(first, std::integral_constant<int, 4>{}); break;
+            case 5: step(first, std::integral_constant<int, 5>{}); break;
+            case 6: step(first, std::integral_constant<int, 6>{}); break;
+            case 7: step(first, std::integral_constant<int, 7>{}); break;
+            default: step(first, std::integral_constant<int, 8>{}); break;
+        }
+        first += share * WIDE<T>;
+        units -= share;
+    }
+}
+
+// sums (WIDE) += values
+template <class T> inline void widen(const T* values, double* sums) {
+    for (int h = 0; h < WIDE<T>; h += LANES / 2) {
+        const auto half = take(sums + h) + load_half<double>(values + h);
+        std::memcpy(sums + h, &half, sizeof half);
+    }
+}
+
+template <class T, int N> inline void flush(const Unit<T>* part, double* sums) {
+    for (int u = 0; u < N; ++u) {
+        T values[WIDE<T>];
+        std::memcpy(values, &part[u], sizeof values);
+        widen(values, sums + u * WIDE<T>);
+    }
+}
+
 // The next few non-zeros of a line, filled up to a whole run by non-zeros of count nothing.
 template <class T>
 class Run {
@@ -67,14 +106,11 @@ class Run {
 
     void take_counts() {
         for (int p = 0; p < n; ++p) value[p] = lines_.values[start_ + p];
-        for (int p = n; p < RUN; ++p) {
+        for (int p = 0; p < RUN; ++p) {
+            if (p < n) continue;
             value[p] = T{0};
             cells[p] = cells[0];
         }
-    }
-
-    void take_ratios() {
-        for (int p = 0; p < n; ++p) ratio[p] = lines_.values[lines_.places[start_ + p]];
     }
 
     // mass (RUN) = p(x, y), for the factors of a row
@@ -109,52 +145,26 @@ class Run {
 
     // sums (width) += ratio times cells
     void add_to(double* sums) const {
-        int64_t units = f_.width / WIDE<T>;
-        for (int64_t first = 0; units > 0;) {
-            // Even shares, so that 13 vectors go as 7 + 6 and not as 8 + 5.
-            const int64_t passes = (units + MAX_UNITS - 1) / MAX_UNITS;
-            const int64_t share = (units + passes - 1) / passes;
-            switch (share) {
-                case 1: add_units<1>(first, sums); break;
-                case 2: add_units<2>(first, sums); break;
-                case 3: add_units<3>(first, sums); break;
-                case 4: add_units<4>(first, sums); break;
-                case 5: add_units<5>(first, sums); break;
-                case 6: add_units<6>(first, sums); break;
-                case 7: add_units<7>(first, sums); break;
-                default: add_units<8>(first, sums); break;
+        by_units<T>(f_.width, [&](int64_t first, auto units) {
+            constexpr int N = decltype(units)::value;
+            Unit<T> part[N] = {};
+            const auto add = [&](int p) {
+                const T* cell = cells[p] + first;
+                for (int u = 0; u < N; ++u) part[u] += ratio[p] * take(cell + u * WIDE<T>);
+            };
+            if (n == RUN) {
+                for (int p = 0; p < RUN; ++p) add(p);
+            } else {
+                for (int p = 0; p < n; ++p) add(p);
             }
-            first += share * WIDE<T>;
-            units -= share;
-        }
+            flush<T, N>(part, sums + first);
+        });
     }
 
     int n = 0;
     T ratio[RUN];
 
   private:
-    // sums (WIDE) += values
-    static void widen(const T* values, double* sums) {
-        for (int h = 0; h < WIDE<T>; h += LANES / 2) {
-            const auto half = take(sums + h) + load_half<double>(values + h);
-            std::memcpy(sums + h, &half, sizeof half);
-        }
-    }
-
-    // N vectors of components stay in registers while the non-zeros of the run go by.
-    template <int N> void add_units(int64_t first, double* sums) const {
-        Unit<T> part[N] = {};
-        for (int p = 0; p < n; ++p) {
-            const T* cell = cells[p] + first;
-            for (int u = 0; u < N; ++u) part[u] += ratio[p] * take(cell + u * WIDE<T>);
-        }
-        for (int u = 0; u < N; ++u) {
-            T values[WIDE<T>];
-            std::memcpy(values, &part[u], sizeof values);
-            widen(values, sums + first + u * WIDE<T>);
-        }
-    }
-
     __attribute__((noinline)) void divide_with_care(const T* row, double* evidence) {
         for (int p = 0; p < RUN; ++p) {
             double exact = 0.0;
@@ -217,26 +227,46 @@ template <class T> T share(double value) {
     return value < NEGLIGIBLE<T> ? T{0} : static_cast<T>(value);
 }
 
+// sums (width) = rows of the other table times the ratios, over the non-zeros of a column
+template <class T>
+void add_column(const Lines<T>& lines, const Factors<T>& f, int64_t i, int64_t last,
+                double* sums) {
+    const int64_t stop = lines.indptr[i + 1];
+    for (int64_t c = 0; c < f.width; ++c) sums[c] = 0.0;
+    by_units<T>(f.width, [&](int64_t first, auto units) {
+        constexpr int N = decltype(units)::value;
+        const T* table = f.other + first;
+        for (int64_t p = lines.indptr[i]; p < stop;) {
+            const int64_t end = p + RUN < stop ? p + RUN : stop;
+            Unit<T> part[N] = {};
+            for (; p < end; ++p) {
+                if (p + AHEAD < last) {
+                    const T* soon = table + int64_t{lines.indices[p + AHEAD]} * f.width;
+                    for (int u = 0; u < N; u += 2) __builtin_prefetch(soon + u * WIDE<T>);
+                    __builtin_prefetch(lines.values + lines.places[p + AHEAD]);
+                }
+                const T ratio = lines.values[lines.places[p]];
+                const T* cell = table + int64_t{lines.indices[p]} * f.width;
+                for (int u = 0; u < N; ++u) part[u] += ratio * take(cell + u * WIDE<T>);
+            }
+            flush<T, N>(part, sums + first);
+        }
+    });
+}
+
 template <class T>
 void columns(const Lines<T>& lines, const Factors<T>& f, int64_t lo, int64_t hi,
              const Affine& affine, T* out) {
-    Buffer<T> values;
     Buffer<double> doubles;
-    T* row = values.of(f.width);
     double* total = doubles.of(f.width);
-    Run<T> run(lines, f, lines.indptr[hi]);
+    const int64_t last = lines.indptr[hi];
     for (int64_t i = lo; i < hi; ++i) {
-        weigh(f, i, row);
-        for (int64_t c = 0; c < f.width; ++c) total[c] = 0.0;
-        const int64_t stop = lines.indptr[i + 1];
-        for (int64_t start = lines.indptr[i]; start < stop; start += RUN) {
-            run.seek(start, stop);
-            run.take_ratios();
-            run.add_to(total);
-        }
+        add_column(lines, f, i, last, total);
+        const T* own = f.own + i * f.width;
+        T* to = out + i * f.width;
         for (int64_t c = 0; c < f.width; ++c) {
-            const double expected = total[c] * static_cast<double>(row[c]);
-            out[i * f.width + c] = share<T>(expected * affine.scale[c] + affine.shift[c]);
+            const double expected = total[c] * static_cast<double>(f.weights[c] * own[c]);
+            to[c] = share<T>(expected * affine.scale[c] + affine.shift[c]);
         }
     }
 }
@@ -250,59 +280,6 @@ void rescale(const T* table, int64_t width, int64_t lo, int64_t hi, const Affine
         }
     }
 }
-
-// x ^ beta for x in [0, 2), to 1e-7 of its value: 2 ^ (beta exponent) from two small tables, and
-// a polynomial for the mantissa. A third of the work of exp(beta log x). Below 2 ^ -63 it is zero.
-class Power {
-  public:
-    explicit Power(double beta) {
-        for (int l = 0; l < LANES; ++l) {
-            ones_[l] = static_cast<float>(std::exp2(-beta * l));
-            eights_[l] = static_cast<float>(std::exp2(-beta * LANES * l));
-        }
-        fit(beta);
-    }
-
-    Vec<float> operator()(const Vec<float>& x) const {
-        const Int8 bits = std::bit_cast<Int8>(x);
-        const Int8 down = 127 - (bits >> 23);  // halvings from the mantissa to x
-        const Int8 mantissa = (bits & 0x007fffff) | 0x40000000;  // in [2, 4)
-        const Vec<float> t = std::bit_cast<Vec<float>>(mantissa) - 3.0f;
-        Vec<float> p = Vec<float>{} + c_[DEGREE];
-        for (int d = DEGREE - 1; d >= 0; --d) p = p * t + c_[d];
-        p *= lanes<float>(ones_, ones_, down & 7) * lanes<float>(eights_, eights_, (down >> 3) & 7);
-        return down < 64 ? p : Vec<float>{};
-    }
-
-  private:
-    static constexpr int DEGREE = 7;
-
-    // The polynomial in t through ((3 + t) / 2) ^ beta at the Chebyshev points of [-1, 1].
-    void fit(double beta) {
-        constexpr int N = DEGREE + 1;
-        double point[N];
-        double slope[N];
-        for (int i = 0; i < N; ++i) {
-            point[i] = std::cos((i + 0.5) * 3.14159265358979323846 / N);
-            slope[i] = std::pow((3.0 + point[i]) / 2.0, beta);
-        }
-        for (int d = 1; d < N; ++d) {  // divided differences
-            for (int i = N - 1; i >= d; --i) {
-                slope[i] = (slope[i] - slope[i - 1]) / (point[i] - point[i - d]);
-            }
-        }
-        double c[N] = {};
-        for (int i = N - 1; i >= 0; --i) {  // c(t) = c(t) (t - point) + slope
-            for (int d = N - 1; d > 0; --d) c[d] = c[d - 1] - point[i] * c[d];
-            c[0] = slope[i] - point[i] * c[0];
-        }
-        for (int d = 0; d < N; ++d) c_[d] = static_cast<float>(c[d]);
-    }
-
-    Vec<float> ones_;
-    Vec<float> eights_;
-    float c_[DEGREE + 1];
-};
 
 inline void raise(const float* table, int64_t lo, int64_t hi, double beta, float* out) {
     const Power power(beta);

@@ -17,11 +17,11 @@ from coem.latent.aspect import Aspects
 from coem.typing import Array, Matrix
 
 Via = Literal["xy", "a", "b", "c", "d"]
-Among = Literal["ring", "pairs", "all"]
+Among = Literal["all", "ring", "pairs"]
 Path = tuple[str, ...]  # the observed variables between H1 and H2, in their order
 
 VIAS: tuple[Via, ...] = ("xy", "a", "b", "c", "d")
-AMONG: tuple[Among, ...] = ("ring", "pairs", "all")
+AMONG: tuple[Among, ...] = ("all", "ring", "pairs")
 
 # The paths by which p(x|h) and p(y|h) are coupled; X is the paper's D, Y its W.
 PATHS: dict[Via, tuple[Path, Path]] = {
@@ -41,18 +41,18 @@ class RunCoupling:
 
     Parameters
     ----------
-    via : {"xy", "a", "b", "c", "d"}
+    via : {"xy", "a", "b", "c", "d"}, default="xy"
         Which observed variables lie between the states of two runs.
-    among : {"ring", "pairs", "all"}
-        Who learns from whom where there are more than two runs: every run from the next one; runs
-        two by two, with other partners every round; or every run from the mean of all others. For
-        two runs these are the same.
-    itself : bool
+    among : {"all", "ring", "pairs"}, default="all"
+        Who learns from whom where there are more than two runs: every run from the mean of all
+        others; every run from the next one; or runs two by two, with other partners every time.
+        For two runs these are the same; for more, "all" was the best in every case measured.
+    itself : bool, default=False
         Every run is coupled with itself, not with another (SCoEM, Sec. 4.3).
     """
 
     via: Via = "xy"
-    among: Among = "ring"
+    among: Among = "all"
     itself: bool = False
 
     @property
