@@ -344,7 +344,7 @@ double fold_once(Run<T>& run, int64_t begin, int64_t stop, int64_t width, double
 }
 
 template <class T>
-void fold_in(const Lines<T>& lines, const Factors<T>& f, int64_t lo, int64_t hi, FoldIn rule,
+void fold_in(const Lines<T>& lines, const Factors<T>& f, int64_t lo, int64_t hi, Folding rule,
              double* shares) {
     Buffer<T> values;
     Buffer<double> doubles;

@@ -32,7 +32,7 @@ struct Affine {
     const double* shift;
 };
 
-struct FoldIn {
+struct Folding {
     std::int64_t max_iter;
     double tol;  // a row ends when none of its shares moves by more
 };
@@ -55,7 +55,7 @@ struct AspectKernels {
     // sum of count log p(x, y) over rows
     double (*evidence)(const Lines<T>&, const Factors<T>&, std::int64_t lo, std::int64_t hi);
     // shares (n, width) = p(h | row) for rows that the model has not seen; `own` is not read
-    void (*fold_in)(const Lines<T>&, const Factors<T>&, std::int64_t lo, std::int64_t hi, FoldIn,
+    void (*fold_in)(const Lines<T>&, const Factors<T>&, std::int64_t lo, std::int64_t hi, Folding,
                     double* shares);
     // sum of the logarithms of the first k cells of the table rows lo <= i < hi
     double (*log_sum)(const T* table, std::int64_t width, std::int64_t k, std::int64_t lo,
