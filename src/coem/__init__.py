@@ -8,6 +8,7 @@ from coem.estimators import (
     MixtureClassifier,
     MixtureClusterer,
     SphericalKMeans,
+    TrafficModel,
     couple,
 )
 from coem.labels import Not
@@ -24,6 +25,7 @@ __all__ = [
     "Not",
     "RunCoupling",
     "SphericalKMeans",
+    "TrafficModel",
     "Views",
     "__version__",
     "couple",

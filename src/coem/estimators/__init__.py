@@ -5,5 +5,13 @@ from coem.estimators.aspect import AspectModel
 from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer
 from coem.estimators.spherical import SphericalKMeans
+from coem.estimators.traffic import TrafficModel
 
-__all__ = ["AspectModel", "MixtureClassifier", "MixtureClusterer", "SphericalKMeans", "couple"]
+__all__ = [
+    "AspectModel",
+    "MixtureClassifier",
+    "MixtureClusterer",
+    "SphericalKMeans",
+    "TrafficModel",
+    "couple",
+]

@@ -11,8 +11,10 @@ from coem.families.base import check_magnitude, check_values
 from coem.kernels.aspect import Pairs, as_table
 from coem.latent.aspect import Aspects, AspectTheta, fold_in, log_likelihood
 from coem.latent.runs import VIAS, RunCoupling, couple_runs
+from coem.latent.traffic import Traffic
 from coem.views import as_views
 
+SMALL = 1 << 20  # products of a round below which single precision is not worth it
 FOLD_IN = 200, 1e-6  # most rounds for a new row, and by how much its shares may still move
 OFF = 1e-6  # by how much a distribution may miss one before it is scaled
 
@@ -32,6 +34,27 @@ def as_counts(X, name):
     return check_counts(views[views.names[0]], name)
 
 
+def precision(dtype, counts, n_components, extra=0):
+    """Return the dtype of the parameters; `extra` products do not depend on the counts."""
+    if dtype is not None:
+        return np.dtype(dtype)
+    size = counts.nnz if sp.issparse(counts) else np.count_nonzero(counts)
+    return np.dtype(np.float64 if size * n_components + extra < SMALL else np.float32)
+
+
+def held_out_pairs(validation, shape, dtype):
+    """Return the held-out counts that a user gives, or None."""
+    if validation is None:
+        return None
+    counts = as_counts(validation, "validation")
+    if counts.shape != shape:
+        raise ValueError(
+            f"validation must hold counts of the same rows and columns as X, {shape}; it has the "
+            f"shape {counts.shape}"
+        )
+    return Pairs.of(counts, None, dtype)
+
+
 def pseudo_counts(smoothing):
     """Return the pseudo-counts of p(x|h) and p(y|h); one number is for p(y|h)."""
     pair = smoothing if isinstance(smoothing, tuple | list) else (0.0, smoothing)
@@ -49,20 +72,44 @@ def pseudo_counts(smoothing):
 # -- parameters ---------------------------------------------------------------------------------
 
 
-def given_starts(init, n_components, shape):
-    """Return the starts that a user gives, one a run, or None if they are to be drawn."""
+def given_starts(init, n_parts, read, form):
+    """Return the starts that a user gives, one a run, or None if they are to be drawn.
+
+    A start has `n_parts` arrays or is a fitted model, which `form` says in words; `read` checks
+    one of that name.
+    """
     if isinstance(init, str):
         check_choice("init", init, ("random",))
         return None
-    one = hasattr(init, "y_given_h_") or (isinstance(init, tuple) and len(init) == 3)
+    one = hasattr(init, "fit") or (isinstance(init, tuple) and len(init) == n_parts)
     starts = [init] if one else init
     if not isinstance(starts, list | tuple) or len(starts) == 0:
         raise ValueError(
-            "init must be 'random', or a list with (p_h, x_given_h, y_given_h) or a fitted "
-            f"AspectModel for each run, got {type(init).__name__}"
+            f"init must be 'random', or a list with {form} for each run, got {type(init).__name__}"
         )
-    wanted = (n_components,), (n_components, shape[0]), (n_components, shape[1])
-    return [as_aspects(start, f"init[{i}]", wanted) for i, start in enumerate(starts)]
+    return [read(start, f"init[{i}]") for i, start in enumerate(starts)]
+
+
+def given_aspects(init, k, shape):
+    """Return the starts of an aspect model that a user gives, or None."""
+    wanted = (k,), (k, shape[0]), (k, shape[1])
+    form = "(p_h, x_given_h, y_given_h) or a fitted AspectModel"
+    return given_starts(init, 3, lambda start, name: as_aspects(start, name, wanted), form)
+
+
+def given_traffic(init, k, n):
+    """Return the starts of a traffic model that a user gives, or None."""
+    form = "(alpha, beta) or a fitted TrafficModel"
+
+    def read(given, name):
+        if hasattr(given, "fit"):
+            check_is_fitted(given)
+            given = given.alpha_, given.beta_
+        alpha, beta = _arrays(given, name, f"{form} of the shapes (k, n_nodes) and (k, k)", (2, 2))
+        _check_shapes((alpha, beta), ((k, n), (k, k)), name)
+        return Traffic(_distribution(alpha, name), _distribution(beta.ravel(), name).reshape(k, k))
+
+    return given_starts(init, 2, read, form)
 
 
 def as_aspects(given, name, shapes=None):
@@ -70,19 +117,28 @@ def as_aspects(given, name, shapes=None):
     if hasattr(given, "fit"):
         check_is_fitted(given)
         given = given.weights_, given.x_given_h_, given.y_given_h_
+    form = "a fitted AspectModel or (p_h, x_given_h, y_given_h) of the shapes (k,), (k, n_rows)"
+    arrays = _arrays(given, name, f"{form} and (k, n_columns)", (1, 2, 2))
+    if shapes is not None:
+        _check_shapes(arrays, shapes, name)
+    return Aspects(*(_distribution(a, name) for a in arrays))
+
+
+def _arrays(given, name, form, ndims):
+    """Return given arrays in double, if their first axes are the same component."""
     try:
         arrays = [np.asarray(part, dtype=np.float64) for part in given]
     except (TypeError, ValueError):
         arrays = []
-    if [a.ndim for a in arrays] != [1, 2, 2] or len({len(a) for a in arrays}) != 1:
-        raise ValueError(
-            f"{name} must be a fitted AspectModel or (p_h, x_given_h, y_given_h) of the shapes "
-            "(k,), (k, n_rows) and (k, n_columns)"
-        )
+    if tuple(a.ndim for a in arrays) != ndims or len({len(a) for a in arrays}) != 1:
+        raise ValueError(f"{name} must be {form}")
+    return arrays
+
+
+def _check_shapes(arrays, wanted, name):
     got = tuple(a.shape for a in arrays)
-    if shapes is not None and got != shapes:
-        raise ValueError(f"{name} must have arrays of the shapes {shapes}, got {got}")
-    return Aspects(*(_distribution(a, name) for a in arrays))
+    if got != wanted:
+        raise ValueError(f"{name} must have arrays of the shapes {wanted}, got {got}")
 
 
 def _distribution(values, name):

@@ -1,28 +1,30 @@
-"""Several runs of an aspect model, coupled now and then."""
+"""Several runs of an aspect or a traffic model, coupled now and then."""
 
-from dataclasses import dataclass, field
+import warnings
+from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 
 from coem.em import em
 from coem.engine import LocalEngine
+from coem.estimators._params import check_choice, check_dtype, check_number, check_workers
 from coem.estimators._records import Records, progress
-from coem.latent.aspect import (
-    AspectData,
-    AspectTheta,
-    divergence,
-    log_likelihood,
-    to_divergence,
-)
-from coem.latent.runs import couple_runs
-from coem.schedules import Constant, Later
+from coem.latent.aspect import AspectData, divergence, log_likelihood, to_divergence
+from coem.latent.runs import AMONG, RunCoupling
+from coem.schedules import Constant, Later, as_schedule
+
+DEAD = 1e-2  # a component that expects fewer non-zeros (of mean count) than this is reported
 
 
 @dataclass(frozen=True)
 class Plan:
     """What is to be done with every run: phases of EM, with a coupling between two phases."""
 
+    name: str  # of the estimator
+    couple: object  # function that couples the parameters of all runs
     coupling: object  # RunCoupling, or None: one phase
     rounds: int  # couplings
     beta: object  # Schedule
@@ -31,13 +33,62 @@ class Plan:
     patience: int | None
     verbose: int
 
+    @classmethod
+    def of(cls, estimator, size, couple, vias):
+        """Return the plan of a fit from the parameters of an estimator, once they are checked."""
+        for name in (size, "n_runs", "rounds", "max_iter", "patience"):
+            check_number(name, getattr(estimator, name), Integral, 1)
+        check_number("tol", estimator.tol, Real, 0)
+        check_dtype(estimator.dtype)
+        check_workers(estimator.n_jobs, None, estimator.verbose)
+        beta = as_schedule(estimator.beta, "beta")
+        if not beta.extremes()[0] > 0:
+            raise ValueError("beta must be above 0: at 0 all components are alike; try 0.5")
+        return cls(
+            type(estimator).__name__,
+            couple,
+            as_coupling(estimator.coupling, estimator.self_coupling, vias),
+            estimator.rounds,
+            beta,
+            estimator.max_iter,
+            estimator.tol,
+            None if estimator.validation is None else estimator.patience,
+            estimator.verbose,
+        )
+
+    def check_runs(self, n_runs):
+        """Refuse to couple a run that has no other."""
+        if self.coupling is not None and not self.coupling.itself and n_runs < 2:
+            raise ValueError(
+                "coupling needs two runs: set n_runs to 2 or more, give a list of starts, or set "
+                "self_coupling=True"
+            )
+
+
+def as_coupling(coupling, itself, vias):
+    """Return the coupling of runs as a value, or None."""
+    if not isinstance(itself, bool | np.bool_):
+        raise ValueError(f"self_coupling must be True or False, got {itself!r}")
+    if coupling is None:
+        if itself:
+            raise ValueError(
+                f"self_coupling needs a coupling: choose one of {', '.join(map(repr, vias))}"
+            )
+        return None
+    if not isinstance(coupling, RunCoupling):
+        check_choice("coupling", coupling, vias)
+        return RunCoupling(coupling, itself=bool(itself))
+    check_choice("via of coupling", coupling.via, vias)
+    check_choice("among of coupling", coupling.among, AMONG)
+    return replace(coupling, itself=bool(coupling.itself or itself))
+
 
 @dataclass
 class Run:
     """One run: where it is, and what it went through."""
 
     index: int
-    theta: AspectTheta
+    theta: object  # AspectTheta or TrafficTheta
     data: AspectData
     history: Records = field(default_factory=Records)
     result: object = None  # of its last phase
@@ -79,7 +130,7 @@ def run_all(model, pairs, held_out, starts, plan, engine):
     outcome = Outcome(runs, Records(), Records())
     for phase in range(1 if plan.coupling is None else plan.rounds + 1):
         if phase > 0:
-            outcome.links += _couple(runs, plan.coupling, pairs, phase)
+            outcome.links += _couple(runs, plan, pairs, phase)
         outcome.records += _each(
             runs, engine, lambda run, e, p=phase: _go_on(model, run, p, plan, e)
         )
@@ -99,7 +150,7 @@ def _go_on(model, run, phase, plan, engine):
     """Take one run through one phase, and return a record of it."""
     pairs = run.data.pairs
     before = divergence(pairs, run.theta)
-    label = f"[AspectModel] run {run.index + 1}, phase {phase + 1},"
+    label = f"[{plan.name}] run {run.index + 1}, phase {phase + 1},"
     write = progress(plan.verbose, label)
 
     def monitor(record):
@@ -151,11 +202,47 @@ def _per_count(value, pairs):
     return None if value is None or not pairs.total > 0 else value / pairs.total
 
 
-def _couple(runs, coupling, pairs, phase):
+def _couple(runs, plan, pairs, phase):
     """Couple all runs, and return the transitions that were used."""
-    counts = pairs.matrix if coupling.needs_counts else None
-    aspects = [run.theta.aspects for run in runs]
-    coupled, links = couple_runs(aspects, coupling, counts, turn=phase - 1)
+    counts = pairs.matrix if plan.coupling.needs_counts else None
+    before = [run.theta.plain for run in runs]
+    coupled, links = plan.couple(before, plan.coupling, counts, turn=phase - 1)
     for run, new in zip(runs, coupled, strict=True):
-        run.theta = AspectTheta.of(new, run.theta.x.dtype)
+        run.theta = type(run.theta).of(new, run.theta.x.dtype)
     return [Bunch(coupling=phase - 1, **vars(link)) for link in links]
+
+
+def keep_best(estimator, outcome):
+    """Set the fitted attributes that tell of the runs, and warn of what matters."""
+    best = outcome.best
+    estimator.runs_, estimator.transition_ = outcome.records, outcome.links
+    estimator.best_run_, estimator.history_ = best.index, best.history
+    estimator.kl_ = next(r.kl for r in reversed(outcome.records) if r.run == best.index)
+    estimator.objective_ = best.result.objective
+    estimator.n_iter_, estimator.converged_ = best.n_iter, best.result.converged
+    if estimator.tol > 0 and not estimator.converged_:
+        warnings.warn(
+            f"no convergence after {estimator.max_iter} iterations; raise max_iter or tol, or pass "
+            "tol=0 to run a fixed number of iterations",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+    if best.result.fell > (1e-5 if best.theta.x.dtype == np.float32 else 1e-9):
+        warnings.warn(
+            f"the objective fell by {best.result.fell:.2g}, relative, where it cannot; "
+            "dtype=np.float64 may help",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+
+
+def warn_of_dead(weights, pairs, what):
+    """Warn of components, or what they are called here, that no count belongs to."""
+    dead = np.flatnonzero(weights * len(pairs.counts) < DEAD)
+    if len(dead) and len(pairs.counts):
+        warnings.warn(
+            f"{what} {dead.tolist()} of {len(weights)} died: no count belongs to them; use fewer "
+            f"{what}",
+            ConvergenceWarning,
+            stacklevel=5,
+        )

@@ -1,45 +1,32 @@
 """The aspect model: counts of pairs, explained by hidden states."""
 
-import warnings
-from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from coem.engine import LocalEngine
 from coem.estimators._aspects import (
     FOLD_IN,
-    as_counts,
     check_counts,
     completion,
-    given_starts,
+    given_aspects,
+    held_out_pairs,
     per_count,
+    precision,
     pseudo_counts,
 )
 from coem.estimators._families import read_views
 from coem.estimators._methods import wllr
-from coem.estimators._params import (
-    check_choice,
-    check_dtype,
-    check_number,
-    check_workers,
-    undo_on_error,
-)
-from coem.estimators._runs import Plan, run_all
+from coem.estimators._params import check_choice, check_number, undo_on_error
+from coem.estimators._runs import Plan, keep_best, run_all, warn_of_dead
 from coem.estimators.clusterer import check_weight
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import Aspect, Aspects, AspectTheta, fold_in
-from coem.latent.runs import VIAS, RunCoupling
-from coem.schedules import as_schedule
+from coem.latent.runs import VIAS, couple_runs
 from coem.views import is_several
-
-SMALL = 1 << 20  # non-zeros times components below which single precision is not worth it
-DEAD = 1e-2  # a component that expects fewer non-zeros (of mean count) than this is reported
 
 
 class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -204,19 +191,16 @@ class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self : AspectModel
             The fitted estimator.
         """
-        plan, priors = self._check_params()
+        plan = Plan.of(self, "n_components", couple_runs, VIAS)
+        priors = pseudo_counts(self.smoothing)
         counts = self._read(X, reset=True)
         weight = check_weight(sample_weight, counts)
-        dtype = self._precision(counts)
+        dtype = precision(self.dtype, counts, self.n_components)
         model = Aspect(self.n_components, *priors, dtype)
-        held_out = self._validation(counts.shape, dtype)
-        given = given_starts(self.init, self.n_components, counts.shape)
+        held_out = held_out_pairs(self.validation, counts.shape, dtype)
+        given = given_aspects(self.init, self.n_components, counts.shape)
         n_runs = self.n_runs if given is None else len(given)
-        if plan.coupling is not None and not plan.coupling.itself and n_runs < 2:
-            raise ValueError(
-                "coupling needs two runs: set n_runs to 2 or more, give a list of starts, or set "
-                "self_coupling=True"
-            )
+        plan.check_runs(n_runs)
         seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_runs)
         with LocalEngine(self.n_jobs) as engine:
             pairs = Pairs.of(counts, weight, dtype)
@@ -225,44 +209,8 @@ class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             else:
                 starts = [AspectTheta.of(start, dtype) for start in given]
             outcome = run_all(model, pairs, held_out, starts, plan, engine)
-        self._keep(outcome, dtype, pairs)
+        self._keep(outcome, pairs)
         return self
-
-    def _precision(self, counts):
-        """Return the dtype of the parameters."""
-        if self.dtype is not None:
-            return np.dtype(self.dtype)
-        size = counts.nnz if sp.issparse(counts) else np.count_nonzero(counts)
-        return np.dtype(np.float64 if size * self.n_components < SMALL else np.float32)
-
-    def _check_params(self):
-        """Return the plan of the fit and the pseudo-counts of p(x|h) and p(y|h)."""
-        for name in ("n_components", "n_runs", "rounds", "max_iter", "patience"):
-            check_number(name, getattr(self, name), Integral, 1)
-        check_number("tol", self.tol, Real, 0)
-        check_dtype(self.dtype)
-        check_workers(self.n_jobs, None, self.verbose)
-        beta = as_schedule(self.beta, "beta")
-        if not beta.extremes()[0] > 0:
-            raise ValueError("beta must be above 0: at 0 all components are alike; try 0.5")
-        patience = None if self.validation is None else self.patience
-        settings = (self.rounds, beta, self.max_iter, self.tol, patience, self.verbose)
-        return Plan(self._coupling(), *settings), pseudo_counts(self.smoothing)
-
-    def _coupling(self):
-        """Return the coupling as a value, or None."""
-        if not isinstance(self.self_coupling, bool | np.bool_):
-            raise ValueError(f"self_coupling must be True or False, got {self.self_coupling!r}")
-        if self.coupling is None:
-            if self.self_coupling:
-                raise ValueError(
-                    f"self_coupling needs a coupling: choose one of {', '.join(map(repr, VIAS))}"
-                )
-            return None
-        if isinstance(self.coupling, RunCoupling):
-            return replace(self.coupling, itself=self.coupling.itself or bool(self.self_coupling))
-        check_choice("coupling", self.coupling, VIAS)
-        return RunCoupling(self.coupling, itself=bool(self.self_coupling))
 
     def _read(self, X, *, reset):
         """Return checked counts."""
@@ -274,49 +222,11 @@ class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         views = read_views(self, X, reset=reset)
         return check_counts(views[views.names[0]], "X")
 
-    def _validation(self, shape, dtype):
-        """Return the held-out counts, or None."""
-        if self.validation is None:
-            return None
-        counts = as_counts(self.validation, "validation")
-        if counts.shape != shape:
-            raise ValueError(
-                f"validation must hold counts of the same rows and columns as X, {shape}; it has "
-                f"the shape {counts.shape}"
-            )
-        return Pairs.of(counts, None, dtype)
-
-    def _keep(self, outcome, dtype, pairs):
+    def _keep(self, outcome, pairs):
         """Set the fitted attributes from the best of the runs, and warn of what matters."""
-        best = outcome.best
-        self.weights_, self.x_given_h_, self.y_given_h_ = best.theta.aspects
-        self.runs_, self.transition_ = outcome.records, outcome.links
-        self.best_run_, self.history_ = best.index, best.history
-        self.kl_ = next(r.kl for r in reversed(outcome.records) if r.run == best.index)
-        self.objective_ = best.result.objective
-        self.n_iter_, self.converged_ = best.n_iter, best.result.converged
-        if self.tol > 0 and not self.converged_:
-            warnings.warn(
-                f"no convergence after {self.max_iter} iterations; raise max_iter or tol, or pass "
-                "tol=0 to run a fixed number of iterations",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        if best.result.fell > (1e-5 if dtype == np.float32 else 1e-9):
-            warnings.warn(
-                f"the objective fell by {best.result.fell:.2g}, relative, where it cannot; "
-                "dtype=np.float64 may help",
-                RuntimeWarning,
-                stacklevel=4,
-            )
-        dead = np.flatnonzero(self.weights_ * len(pairs.counts) < DEAD)
-        if len(dead) and len(pairs.counts):
-            warnings.warn(
-                f"components {dead.tolist()} of {len(self.weights_)} died: no count belongs to "
-                "them; use fewer components",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        self.weights_, self.x_given_h_, self.y_given_h_ = outcome.best.theta.plain
+        keep_best(self, outcome)
+        warn_of_dead(self.weights_, pairs, "components")
 
     # -- what a fitted model can tell ----------------------------------------------------------
 

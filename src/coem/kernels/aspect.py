@@ -188,13 +188,13 @@ def maximise(
 def rescale(table: Array, affine: tuple[Array, Array]) -> Array:
     """Return scale times a table, plus shift."""
     out = table_like(table)
-    _by_cells(table, lambda lo, hi: _compiled.aspect_rescale(table, lo, hi, *affine, out))
+    by_cells(table, lambda lo, hi: _compiled.aspect_rescale(table, lo, hi, *affine, out))
     return out
 
 
 def power(table: Array, beta: float, out: Array) -> None:
     """Set `out` to the power `beta` of a table; a zero stays one."""
-    _by_cells(table, lambda lo, hi: _compiled.aspect_power(table, lo, hi, beta, out))
+    by_cells(table, lambda lo, hi: _compiled.aspect_power(table, lo, hi, beta, out))
 
 
 def evidence(pairs: Pairs, x: Array, y: Array, weights: Array) -> float:
@@ -220,11 +220,11 @@ def fold_in(pairs: Pairs, y: Array, weights: Array, max_iter: int, tol: float) -
 
 def log_sum(table: Array, n_components: int) -> float:
     """Return the sum of the logarithms of a table, zeros taken for the least positive number."""
-    parts = _by_cells(table, lambda lo, hi: _compiled.aspect_log_sum(table, n_components, lo, hi))
+    parts = by_cells(table, lambda lo, hi: _compiled.aspect_log_sum(table, n_components, lo, hi))
     return float(sum(parts))
 
 
-def _by_cells(table: Array, work: Callable[[int, int], Any]) -> list[Any]:
+def by_cells(table: Array, work: Callable[[int, int], Any]) -> list[Any]:
     """Return what `work` does with the rows of a table, in pieces that depend on it alone."""
     n, width = table.shape
     step = max(1, CELLS // width)

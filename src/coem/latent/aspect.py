@@ -1,7 +1,7 @@
 """The aspect model: one hidden state for every count, p(x, y) = sum_h p(h) p(x|h) p(y|h)."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -19,6 +19,22 @@ class Aspects(NamedTuple):
     weights: Array  # (k,): p(h)
     x_given_h: Array  # (k, n)
     y_given_h: Array  # (k, m)
+
+
+class Tables(Protocol):
+    """What p(x, y) is computed from: a sum of products of cells, of an x and of a y."""
+
+    @property
+    def x(self) -> Array:
+        """A table (n, width)."""
+
+    @property
+    def y(self) -> Array:
+        """A table (m, width)."""
+
+    @property
+    def cells(self) -> Array:
+        """Weights (width,) of the products."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +62,7 @@ class AspectTheta:
         return kernel.padded(self.weights, self.x.shape[1], self.x.dtype)
 
     @property
-    def aspects(self) -> Aspects:
+    def plain(self) -> Aspects:
         """The parameters as people read them, without copies of the tables."""
         k = self.n_components
         return Aspects(self.weights, self.x[:, :k].T, self.y[:, :k].T)
@@ -145,10 +161,7 @@ class Aspect:
         value, totals = kernel.expect(data.pairs, *tables, cache.ratios, cache.sums)
         cache.totals = totals[: self.n_components]
         cache.evidence = value * data.pairs.unit
-        objective = cache.evidence / beta
-        if data.held_out is not None:
-            return AspectSummary(objective, (log_likelihood(data.held_out, theta),))
-        return AspectSummary(objective, (objective,) if beta == 1 else ())
+        return summarise(data, theta, cache.evidence, beta)
 
     def refresh(
         self, engine: Engine, data: AspectData, theta: AspectTheta, v: int, beta: float
@@ -198,8 +211,8 @@ class Aspect:
         """
         cache, pairs = data.cache, data.pairs
         totals = cache.totals
-        to_x = self._shares(totals, len(theta.x), self.x_prior / pairs.unit)
-        to_y = self._shares(totals, len(theta.y), self.y_prior / pairs.unit)
+        to_x = shares(totals, len(theta.x), self.x_prior / pairs.unit)
+        to_y = shares(totals, len(theta.y), self.y_prior / pairs.unit)
         tables = cache.x, cache.y, cache.weights
         y = kernel.maximise(pairs, *tables, cache.ratios, to_y)
         x = kernel.rescale(cache.sums, to_x)
@@ -208,25 +221,34 @@ class Aspect:
         weights = totals / whole if whole > 0 else np.full(k, 1 / k)
         return AspectTheta(weights, x, y)
 
-    def _shares(self, totals: Array, n: int, prior: float) -> tuple[Array, Array]:
-        """Return scale and shift from expected counts to shares; uniform if there are none."""
-        mass = totals + n * prior
-        gone = mass < TINY * 1e20  # the inverse would be next to infinite
-        scale = np.where(gone, 0.0, 1.0 / np.where(gone, 1.0, mass))
-        shift = np.where(gone, 1.0 / max(n, 1), prior * scale)
-        width = kernel.width_of(len(totals))
-        return kernel.padded(scale, width, np.float64), kernel.padded(shift, width, np.float64)
+
+def shares(totals: Array, n: int, prior: float) -> tuple[Array, Array]:
+    """Return scale and shift from expected counts to shares; uniform if there are none."""
+    mass = totals + n * prior
+    gone = mass < TINY * 1e20  # the inverse would be next to infinite
+    scale = np.where(gone, 0.0, 1.0 / np.where(gone, 1.0, mass))
+    shift = np.where(gone, 1.0 / max(n, 1), prior * scale)
+    width = kernel.width_of(len(totals))
+    return kernel.padded(scale, width, np.float64), kernel.padded(shift, width, np.float64)
 
 
 # -- what a model says of counts ----------------------------------------------------------------
 
 
-def log_likelihood(pairs: Pairs, theta: AspectTheta) -> float:
+def summarise(data: AspectData, theta: Tables, evidence: float, beta: float) -> AspectSummary:
+    """Return what a round is judged by; see `Aspect.e_step`."""
+    objective = evidence / beta
+    if data.held_out is not None:
+        return AspectSummary(objective, (log_likelihood(data.held_out, theta),))
+    return AspectSummary(objective, (objective,) if beta == 1 else ())
+
+
+def log_likelihood(pairs: Pairs, theta: Tables) -> float:
     """Return sum n(x, y) log p(x, y); an impossible pair counts as log(tiny), about -708."""
     return kernel.evidence(pairs, theta.x, theta.y, theta.cells) * pairs.unit
 
 
-def divergence(pairs: Pairs, theta: AspectTheta) -> float:
+def divergence(pairs: Pairs, theta: Tables) -> float:
     """Return KL(p~ || p) in nats, what EM makes small (Lin 2006, Sec. 3.1); 0 without counts."""
     return to_divergence(pairs, log_likelihood(pairs, theta))
 

@@ -6,21 +6,23 @@ say of the same x or y; a run then takes the other's distributions, each a mixtu
 other's states (Lin 2006, Sec. 3.3). That splits and merges any number of states at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from coem.latent.aspect import Aspects
+from coem.latent.traffic import Traffic
 from coem.typing import Array, Matrix
 
-Via = Literal["xy", "a", "b", "c", "d"]
+Via = Literal["xy", "a", "b", "c", "d", "x"]
 Among = Literal["all", "ring", "pairs"]
 Path = tuple[str, ...]  # the observed variables between H1 and H2, in their order
 
 VIAS: tuple[Via, ...] = ("xy", "a", "b", "c", "d")
+HUB_VIAS: tuple[Via, ...] = ("x",)  # of the traffic model, whose X and Y are the same
 AMONG: tuple[Among, ...] = ("all", "ring", "pairs")
 
 # The paths by which p(x|h) and p(y|h) are coupled; X is the paper's D, Y its W.
@@ -41,7 +43,7 @@ class RunCoupling:
 
     Parameters
     ----------
-    via : {"xy", "a", "b", "c", "d"}, default="xy"
+    via : {"xy", "a", "b", "c", "d"}, or "x" for a traffic model; default="xy"
         Which observed variables lie between the states of two runs.
     among : {"all", "ring", "pairs"}, default="all"
         Who learns from whom where there are more than two runs: every run from the mean of all
@@ -58,7 +60,7 @@ class RunCoupling:
     @property
     def needs_counts(self) -> bool:
         """True if a path has a step from X to Y, which only the counts can tell."""
-        return any(len(path) > 1 for path in PATHS[self.via])
+        return any(len(path) > 1 for path in PATHS.get(self.via, ()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,23 +73,63 @@ class Link:
     matrix: Array  # (k1, k2): p(h2|h1), rows sum to one
 
 
+@dataclass(frozen=True, eq=False)
+class HubLink(Link):
+    """The two transitions between the hubs of two traffic models."""
+
+    back: Array  # (k2, k1): p(h1|h2)
+
+
+Learnt = tuple[dict[str, Array], list[Any]]  # parameters by name, and the links used
+
+
 def couple_runs(
     runs: Sequence[Aspects], coupling: RunCoupling, counts: Matrix = None, turn: int = 0
 ) -> tuple[list[Aspects], list[Link]]:
-    """Return the coupled parameters of every run, and the transitions; p(h) stays as it is.
+    """Return the coupled parameters of every run, and the transitions; p(h) stays as it is."""
 
-    All runs learn from what the others were before. `turn` counts the couplings, for "pairs".
+    def learn(run: int, other: int) -> Learnt:
+        to_x, to_y = _links(runs, run, other, coupling.via, counts)
+        x, y = to_x.matrix @ runs[other].x_given_h, to_y.matrix @ runs[other].y_given_h
+        return {"x_given_h": x, "y_given_h": y}, [*dict.fromkeys((to_x, to_y))]
+
+    return _each_learns(runs, coupling, turn, learn)
+
+
+def couple_hubs(
+    runs: Sequence[Traffic], coupling: RunCoupling, counts: Matrix = None, turn: int = 0
+) -> tuple[list[Traffic], list[HubLink]]:
+    """Return the coupled parameters of every run of a traffic model (Lin 2006, Sec. 5).
+
+    A run's alpha are mixtures of the other's by p(h2|h1), as in an aspect model; its highway
+    traffic is the other's, with entrances and exits both told in its own hubs by p(h1|h2).
+    """
+    ends = [Aspects(run.weights, run.alpha, run.alpha) for run in runs]
+
+    def learn(run: int, other: int) -> Learnt:
+        to = transition(ends[run], ends[other], ("x",))
+        back = transition(ends[other], ends[run], ("x",))
+        alpha, beta = to @ runs[other].alpha, back.T @ runs[other].beta @ back
+        return {"alpha": alpha, "beta": beta}, [HubLink(run, other, "x", to, back)]
+
+    return _each_learns(runs, coupling, turn, learn)
+
+
+def _each_learns(
+    runs: Sequence[Any], coupling: RunCoupling, turn: int, learn: Callable[[int, int], Learnt]
+) -> tuple[list[Any], list[Any]]:
+    """Return every run with what it learns, and the transitions.
+
+    All runs learn from what the others were before, and one that learns from several takes the
+    mean. `turn` counts the couplings, for "pairs".
     """
     new, links = [], []
     for run, others in enumerate(partners(len(runs), coupling, turn)):
-        mine = [_links(runs, run, other, coupling.via, counts) for other in others]
-        links += [link for pair in mine for link in dict.fromkeys(pair)]
-        if not others:
-            new.append(runs[run])
-            continue
-        x = [to_x.matrix @ runs[to_x.other].x_given_h for to_x, _ in mine]
-        y = [to_y.matrix @ runs[to_y.other].y_given_h for _, to_y in mine]
-        new.append(Aspects(runs[run].weights, _mean(x), _mean(y)))
+        learnt = [learn(run, other) for other in others]
+        links += [link for _, used in learnt for link in used]
+        names = learnt[0][0] if learnt else {}
+        means = {name: _mean([values[name] for values, _ in learnt]) for name in names}
+        new.append(runs[run]._replace(**means))
     return new, links
 
 

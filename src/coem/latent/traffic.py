@@ -1,0 +1,202 @@
+"""The traffic model: p(x, x') = sum over hubs h, h' of alpha(x|h) beta(h, h') alpha(x'|h').
+
+With gamma(x'|h) = sum_h' beta(h, h') alpha(x'|h') it reads p(x, x') = sum_h alpha(x|h) gamma(x'|h),
+an aspect model whose p(h) is within gamma. So the kernels of the aspect model do all that grows
+with the counts, nnz k, and products with a k by k matrix the rest, n k^2 (Lin 2006, Sec. 5).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from coem.engine import Engine
+from coem.kernels import aspect as kernel
+from coem.kernels import traffic as products
+from coem.kernels.aspect import Pairs
+from coem.latent.aspect import AspectData, AspectSummary, shares, summarise
+from coem.typing import Array, Rng
+
+NEGLIGIBLE = 1e-150  # products of two smaller ones are denormal, and those are slow
+
+
+class Traffic(NamedTuple):
+    """Parameters as people read them; the first axis is the hub."""
+
+    alpha: Array  # (k, n): p(x|h), the same for sources and destinations
+    beta: Array  # (k, k): p(h, h'), from entrance h to exit h'
+
+    @property
+    def weights(self) -> Array:
+        """Return the share of all ends of trips, entrances and exits alike, that a hub has.
+
+        Of a trip's two ends take either with probability 1/2. As alpha is the same for both, it is
+        at x and h with probability alpha(x|h) times the mean of the two marginals of beta, which
+        is therefore the p(h) that p(h|x) is to be computed with.
+        """
+        return np.asarray((self.beta.sum(axis=0) + self.beta.sum(axis=1)) / 2)
+
+
+@dataclass(frozen=True)
+class TrafficTheta:
+    """Parameters as the kernels read them. `x`, `y` and `cells` are those of an aspect model."""
+
+    x: Array  # (n, width), the table of alpha
+    beta: Array  # (k, k), float64
+
+    started = True  # a start always has parameters
+
+    def without(self, turn: int) -> Self:
+        """Return the parameters: the M step needs all of the old ones to make the new ones."""
+        return self
+
+    @cached_property
+    def y(self) -> Array:
+        """The table of gamma."""
+        return products.times(self.x, square(self.beta, self.x).T)
+
+    @property
+    def cells(self) -> Array:
+        """Ones: p(h) is within gamma."""
+        return kernel.padded(np.ones(len(self.beta)), self.x.shape[1], self.x.dtype)
+
+    @property
+    def plain(self) -> Traffic:
+        """The parameters as people read them, without a copy of the table."""
+        return Traffic(self.x[:, : len(self.beta)].T, self.beta)
+
+    @classmethod
+    def of(cls, traffic: Traffic, dtype: Any) -> Self:
+        """Return given parameters in the form of the kernels."""
+        return cls(
+            kernel.as_table(np.asarray(traffic.alpha), dtype),
+            np.array(traffic.beta, dtype=np.float64),
+        )
+
+
+def square(matrix: Array, table: Array) -> Array:
+    """Return a matrix (k, k) filled up with zeros to the width of a table, in its precision."""
+    k, width = len(matrix), table.shape[1]
+    cells = np.zeros((width, width), table.dtype)
+    cells[:k, :k] = matrix
+    return cells
+
+
+@dataclass
+class _Cache:
+    """What the E step leaves for the M step, and memory that serves every round."""
+
+    alpha: Array  # the table that the E step used, tempered
+    beta: Array  # (k, k), tempered
+    ratios: Array  # count / p(x, x') of every non-zero
+    sums: Array  # (n, width), expected counts of sources and entrances
+    ones: Array  # (n, width)
+    evidence: float = 0.0  # sum of counts log p(x, x'), if beta was 1
+    tempered: Array | None = None
+
+
+@dataclass(frozen=True)
+class TrafficFlow:
+    """The traffic model of Lin (2006), Sec. 5, for the loop.
+
+    `prior` are pseudo-counts of every cell of alpha: a Dirichlet prior of which the M step takes
+    the mode, so that the objective, which has its logarithm, never falls at a fixed beta.
+    """
+
+    n_components: int
+    prior: float = 0.0
+    dtype: Any = np.float32
+
+    monotone = True
+    n_turns = 1
+
+    def random(self, pairs: Pairs, rng: Rng) -> TrafficTheta:
+        """Return a random start: alpha about the share that a node has in all ends of trips.
+
+        Every pair of hubs is as likely as any other; the first M step tells them apart. So where
+        as much goes from x to x' as comes back, for all of them, beta stays symmetric.
+        """
+        k = self.n_components
+        ends = np.mean(pairs.marginals, axis=0)
+        ends = ends if ends.any() else np.full(len(ends), 1 / len(ends))
+        drawn = rng.exponential(size=(k, len(ends))) * ends
+        alpha = drawn / drawn.sum(axis=1, keepdims=True)
+        return TrafficTheta.of(Traffic(alpha, np.full((k, k), 1 / k**2)), self.dtype)
+
+    # -- E step ------------------------------------------------------------------------------
+
+    def e_step(
+        self, engine: Engine, data: AspectData, theta: TrafficTheta, beta: float, eta: float
+    ) -> AspectSummary:
+        """Expect the counts of sources and entrances; the rest waits for the M step.
+
+        Here `beta` is the inverse temperature: q(h, h'|x, x') is to the power of it, normalised,
+        so its factors alpha and beta(h, h') are raised once, not once for every non-zero.
+        """
+        cache = self._ready(data, theta)
+        tables = self._temper(cache, theta, beta)
+        cells = theta.cells
+        value, _ = kernel.expect(data.pairs, *tables, cells, cache.ratios, cache.sums)
+        cache.evidence = value * data.pairs.unit
+        return summarise(data, theta, cache.evidence, beta)
+
+    def refresh(
+        self, engine: Engine, data: AspectData, theta: TrafficTheta, v: int, beta: float
+    ) -> None:
+        """Do nothing: there is one turn a round."""
+
+    def _ready(self, data: AspectData, theta: TrafficTheta) -> _Cache:
+        if data.cache is None:
+            ratios = np.empty(data.pairs.counts.shape, self.dtype)
+            ones = kernel.table_like(theta.x)
+            ones[:] = 1
+            data.cache = _Cache(theta.x, theta.beta, ratios, kernel.table_like(theta.x), ones)
+        cache: _Cache = data.cache
+        return cache
+
+    def _temper(self, cache: _Cache, theta: TrafficTheta, beta: float) -> tuple[Array, Array]:
+        """Set the factors of the posterior, and return the tables of alpha and gamma."""
+        if beta == 1:
+            cache.alpha, cache.beta = theta.x, theta.beta
+            return theta.x, theta.y
+        if cache.tempered is None:
+            cache.tempered = kernel.table_like(theta.x)
+        kernel.power(theta.x, beta, cache.tempered)
+        raised = np.where(theta.beta > 0, np.maximum(theta.beta, NEGLIGIBLE) ** beta, 0.0)
+        cache.alpha, cache.beta = cache.tempered, raised
+        return cache.alpha, products.times(cache.alpha, square(raised, cache.alpha).T)
+
+    def penalty(self, theta: TrafficTheta) -> float:
+        """Return the log prior of the parameters, without its constant."""
+        if self.prior == 0:
+            return 0.0
+        return self.prior * kernel.log_sum(theta.x, self.n_components)
+
+    # -- M step ------------------------------------------------------------------------------
+
+    def m_step(
+        self, engine: Engine, data: AspectData, theta: TrafficTheta, turn: int, eta: float
+    ) -> TrafficTheta:
+        """Return the shares of the expected counts (Lin 2006, Sec. 5, M-step).
+
+        With U(x', h) = sum_x ratio(x, x') alpha(x|h), those of destinations and exits are
+        alpha(x'|h') sum_h U(x', h) beta(h, h'), and those of pairs of hubs beta(h, h') times
+        sum_x' U(x', h) alpha(x'|h').
+        """
+        cache, pairs, k = data.cache, data.pairs, self.n_components
+        cells = theta.cells
+        as_it_is = cells.astype(np.float64), np.zeros(len(cells))
+        tables = cache.alpha, cache.ones, cells
+        inflow = kernel.maximise(pairs, *tables, cache.ratios, as_it_is)
+        beta = square(cache.beta, cache.alpha)
+        totals, crossed = products.gather(cache.alpha, inflow, beta, cache.sums)
+        alpha = kernel.rescale(
+            cache.sums, shares(totals[:k], pairs.shape[0], self.prior / pairs.unit)
+        )
+        expected = cache.beta * crossed[:k, :k]
+        whole = expected.sum()
+        if not whole > 0:
+            return TrafficTheta(alpha, np.full((k, k), 1 / k**2))
+        expected /= whole
+        return TrafficTheta(alpha, np.where(expected < NEGLIGIBLE, 0.0, expected))
