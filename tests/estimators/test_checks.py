@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from coem import AspectModel, MixtureClassifier, MixtureClusterer
+from coem import AspectModel, MixtureClassifier, MixtureClusterer, TrafficModel
 
 # It fits on the labels -1 and 1, and -1 marks a row without a label here.
 TAKES_MINUS_ONE_FOR_A_CLASS = {"check_classifiers_classes"}
@@ -26,6 +26,8 @@ CASES = [
     (MixtureClassifier(family="bernoulli"), TAKES_MINUS_ONE_FOR_A_CLASS),
     (AspectModel(), set()),
     (AspectModel(n_components=4, coupling="c", n_jobs=2, smoothing=0.1), set()),
+    (TrafficModel(), set()),  # its tag "pairwise" has the checks feed square matrices
+    (TrafficModel(n_hubs=4, coupling="x", n_jobs=2, smoothing=0.1), set()),
 ]
 
 
