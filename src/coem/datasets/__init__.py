@@ -1,14 +1,15 @@
 """Public data sets, fetched and never shipped.
 
 Each loader returns a :class:`sklearn.utils.Bunch` with ``views``, ``target``, ``target_names``,
-``ids`` and ``DESCR``. A file is looked for in the directory that the environment variable
-``COEM_DATA`` names, then in the user's cache, and is then downloaded from the data set's public
+``ids`` and ``DESCR``; that of a graph with ``adjacency``, ``ids`` and ``DESCR``. A file is looked
+for in the directory that the environment variable ``COEM_DATA`` names, then in the user's cache, and is then downloaded from the data set's public
 home (``pip install coem[datasets]``). Its content is checked wherever it comes from. A few files
 have no public home and are read from ``COEM_DATA`` alone. ``load_stdlib`` needs no file: it reads
 the standard library of the interpreter.
 """
 
 from coem.datasets._cluto import fetch_cluto
+from coem.datasets._graphs import fetch_as_graph, walk_steps
 from coem.datasets._linqs import fetch_citeseer, fetch_cora
 from coem.datasets._news_pairs import fetch_news_pairs
 from coem.datasets._newsgroups import fetch_20newsgroups
@@ -18,6 +19,7 @@ from coem.datasets._webkb import fetch_webkb
 
 __all__ = [
     "fetch_20newsgroups",
+    "fetch_as_graph",
     "fetch_citeseer",
     "fetch_cluto",
     "fetch_cora",
@@ -25,4 +27,5 @@ __all__ = [
     "fetch_reuters",
     "fetch_webkb",
     "load_stdlib",
+    "walk_steps",
 ]

@@ -142,6 +142,19 @@ REGISTRY: dict[str, Source] = {
             "wap.mat.clabel": "bc5613cef925287251938c8da812b5f2517476bb633285e270995d5f60f1b6b4",
         },
     ),
+    "as_graphs": Source(
+        url="https://snap.stanford.edu/data/oregon2_010526.txt.gz",
+        sha256={
+            "oregon2_010526.txt": "de13a3ea06f49e3fcf30cfb30cbbe39d9d1cd02c5af3af27eee5f6377345408e"
+        },
+        made={
+            "as20000102.txt": "7b3695e269b1b7e23c5e13a5ef847a6f414040bafa0f213bbc3f577e49a97cfa",
+            "as-22july06.gml": "12ea1da0e8f38ec647a6caab04864e21eaf96fd810b79ef8ebb3cbc68228a95a",
+            "as-caida20071105.txt": (
+                "97ff0a45e2f80daf65b51684c222ce4edfe7c0d31484ada564db614972338f53"
+            ),
+        },
+    ),
 }
 """The data sets by name, which is also the name of their folder."""
 
