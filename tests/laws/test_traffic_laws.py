@@ -90,6 +90,9 @@ def test_turning_the_traffic_round_turns_the_highway_round():
     turned = [(alpha, beta.T) for alpha, beta in given]
     two = TrafficModel(K, init=turned, beta=0.9, **settings).fit(X.T.tocsr())
     close((one.alpha_, one.beta_), (two.alpha_, two.beta_.T))
+    one = TrafficModel(K, random_state=0, **settings).fit(X)
+    two = TrafficModel(K, random_state=0, **settings).fit(X.T.tocsr())
+    close((one.alpha_, one.beta_), (two.alpha_, two.beta_.T))
 
 
 @pytest.mark.parametrize("coupling", [None, "x"])

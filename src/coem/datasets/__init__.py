@@ -2,10 +2,10 @@
 
 Each loader returns a :class:`sklearn.utils.Bunch` with ``views``, ``target``, ``target_names``,
 ``ids`` and ``DESCR``; that of a graph with ``adjacency``, ``ids`` and ``DESCR``. A file is looked
-for in the directory that the environment variable ``COEM_DATA`` names, then in the user's cache, and is then downloaded from the data set's public
-home (``pip install coem[datasets]``). Its content is checked wherever it comes from. A few files
-have no public home and are read from ``COEM_DATA`` alone. ``load_stdlib`` needs no file: it reads
-the standard library of the interpreter.
+for in the directory that the environment variable ``COEM_DATA`` names, then in the user's cache,
+and is then downloaded from the data set's public home (``pip install coem[datasets]``). Its content
+is checked wherever it comes from. A few files have no public home and are read from ``COEM_DATA``
+alone. ``load_stdlib`` needs no file: it reads the standard library of the interpreter.
 """
 
 from coem.datasets._cluto import fetch_cluto

@@ -227,7 +227,10 @@ def keep_best(estimator, outcome):
             ConvergenceWarning,
             stacklevel=5,
         )
-    if best.result.fell > (1e-5 if best.theta.x.dtype == np.float32 else 1e-9):
+    # Where every count is certain the objective is nothing but the rounding of their total.
+    rounding = 1e-5 if best.theta.x.dtype == np.float32 else 1e-9
+    total = best.data.pairs.total / max(abs(best.result.objective), 1.0)
+    if best.result.fell > rounding * max(total, 1.0):
         warnings.warn(
             f"the objective fell by {best.result.fell:.2g}, relative, where it cannot; "
             "dtype=np.float64 may help",

@@ -49,7 +49,7 @@ class TrafficModel(BaseEstimator):
         A schedule that rises to 1 is deterministic annealing. It runs on through the phases.
     init : "random", (alpha, beta), fitted model, or list of these, default="random"
         "random" draws alpha about the share that a node has in all traffic, from and to it, and
-        starts with the same traffic between any two hubs. A list has one start for each run.
+        the traffic between hubs from symmetric matrices. A list has one start for each run.
     max_iter : int, default=100
         Iterations of each phase: before, between and after the couplings.
     tol : float, default=0.0

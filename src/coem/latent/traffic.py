@@ -114,15 +114,18 @@ class TrafficFlow:
     def random(self, pairs: Pairs, rng: Rng) -> TrafficTheta:
         """Return a random start: alpha about the share that a node has in all ends of trips.
 
-        Every pair of hubs is as likely as any other; the first M step tells them apart. So where
-        as much goes from x to x' as comes back, for all of them, beta stays symmetric.
+        Beta is drawn too: were it the same for any two hubs, the model would stay next to the
+        product of the marginals for some twenty rounds. It is symmetric, so that traffic the other
+        way round gives the same model the other way round.
         """
         k = self.n_components
         ends = np.mean(pairs.marginals, axis=0)
         ends = ends if ends.any() else np.full(len(ends), 1 / len(ends))
         drawn = rng.exponential(size=(k, len(ends))) * ends
         alpha = drawn / drawn.sum(axis=1, keepdims=True)
-        return TrafficTheta.of(Traffic(alpha, np.full((k, k), 1 / k**2)), self.dtype)
+        beta = rng.exponential(size=(k, k))
+        beta += beta.T
+        return TrafficTheta.of(Traffic(alpha, beta / beta.sum()), self.dtype)
 
     # -- E step ------------------------------------------------------------------------------
 
