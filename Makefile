@@ -56,6 +56,7 @@ experiments: setup
 	$(BIN)/python benchmarks/filtering.py --topics
 	$(BIN)/python benchmarks/inits.py
 	$(BIN)/python benchmarks/inits.py --parts
+	$(BIN)/python benchmarks/as_traffic.py
 
 demo: setup
 	$(BIN)/python examples/demo.py

@@ -97,8 +97,8 @@ def test_self_coupling():
 
 def test_three_runs():
     counts, runs = make(5, 3)
-    ring = model(runs, coupling="x").fit(counts)
-    all_of_them = model(runs, coupling=RunCoupling("x", "all")).fit(counts)
+    ring = model(runs, coupling=RunCoupling("x", "ring")).fit(counts)
+    all_of_them = model(runs, coupling="x").fit(counts)
     runs = [lin.em(counts, *run, [1.0] * ITER) for run in runs]
     in_ring = [lin.learn(runs[i], runs[(i + 1) % 3]) for i in range(3)]
     by_mean = []

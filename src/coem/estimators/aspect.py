@@ -20,9 +20,8 @@ from coem.estimators._aspects import (
 )
 from coem.estimators._families import read_views
 from coem.estimators._methods import wllr
-from coem.estimators._params import check_choice, check_number, undo_on_error
+from coem.estimators._params import check_choice, check_number, check_weight, undo_on_error
 from coem.estimators._runs import Plan, keep_best, run_all, warn_of_dead
-from coem.estimators.clusterer import check_weight
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import Aspect, Aspects, AspectTheta, fold_in
 from coem.latent.runs import VIAS, couple_runs

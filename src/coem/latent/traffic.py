@@ -114,9 +114,9 @@ class TrafficFlow:
     def random(self, pairs: Pairs, rng: Rng) -> TrafficTheta:
         """Return a random start: alpha about the share that a node has in all ends of trips.
 
-        Beta is drawn too: were it the same for any two hubs, the model would stay next to the
-        product of the marginals for some twenty rounds. It is symmetric, so that traffic the other
-        way round gives the same model the other way round.
+        Beta is drawn too: were it the same for any two hubs, the model would stay next to that of
+        a single hub for ten rounds and more. It is symmetric, so that traffic the other way round
+        gives the same model the other way round.
         """
         k = self.n_components
         ends = np.mean(pairs.marginals, axis=0)
