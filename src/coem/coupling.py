@@ -84,13 +84,16 @@ def agreement(log_posteriors: Array, empty: Array | None) -> tuple[Array, Array]
 
     For two views this is what Bickel & Scheffer (2004), Eq. 16, averages over the rows.
     """
-    present = _present(log_posteriors, empty)
-    best = log_posteriors.argmax(axis=2)
+    return agreeing(log_posteriors.argmax(axis=2), _present(log_posteriors, empty))
+
+
+def agreeing(best: Array, present: Array) -> tuple[Array, Array]:
+    """Return the same for the component (n_views, n_rows) that each view gives to a row."""
     same = (best[:, np.newaxis] == best) * present[:, np.newaxis] * present
     n_present = present.sum(axis=0)
     pairs = n_present * (n_present - 1)
-    agreeing = same.sum(axis=(0, 1)) - n_present
-    return agreeing / np.maximum(pairs, 1), pairs > 0
+    alike = same.sum(axis=(0, 1)) - n_present
+    return alike / np.maximum(pairs, 1), pairs > 0
 
 
 def _present(log_posteriors: Array, empty: Array | None) -> Array:

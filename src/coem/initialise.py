@@ -1,6 +1,6 @@
 """Starts: parameters or responsibilities for the first round."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from coem.families.base import Family
 from coem.kernels import counts
 from coem.latent.block import Partition
 from coem.latent.mixture import Mixture, MixtureTheta, pooled
+from coem.latent.sphere import refill
 from coem.stats import Stats
 from coem.typing import Array, Matrix, Rng, Theta
 
@@ -95,16 +96,9 @@ def _k_means(means: Mixture, data: Partition, labels: Array, rounds: int) -> tup
 
 def _fill_gaps(labels: Array, fit: Array, weight: Array | None, k: int) -> None:
     """Give every component without rows the row that fits worst, but not another's only one."""
-    counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
-    fit = np.where(counted, fit, np.inf)
-    sizes = np.bincount(labels, weights=counted, minlength=k)
-    for j in np.flatnonzero(sizes == 0).tolist():
-        fit[sizes[labels] <= 1] = np.inf
-        worst = int(fit.argmin())
-        if np.isinf(fit[worst]):
-            break
-        sizes[labels[worst]] -= 1
-        labels[worst], sizes[j] = j, 1
+    fit = fit if weight is None else np.where(weight > 0, fit, np.inf)
+    for component, row in refill(labels, fit, k):
+        labels[row] = component
 
 
 def _one_hot(labels: Array, k: int) -> Array:
@@ -157,12 +151,13 @@ def _standardised(X: Matrix, mass: Array) -> Matrix:
     return X.multiply(by).tocsr() if sp.issparse(X) else X * by
 
 
-def seed_rows(X: Matrix, weight: Array, k: int, rng: Rng, *, spread_out: bool) -> Array:
-    """Return `k` rows to start clusters from, at random by weight, or far apart (k-means++).
+def seeder(X: Matrix, weight: Array, k: int, *, spread_out: bool) -> Callable[[Rng], Array]:
+    """Return what draws `k` rows to start clusters from, by weight, or far apart (k-means++).
 
     Rows of unit length are apart by twice one less their cosine.
     """
-    return _choose(weight, _Distances([_scaled(X)], None), k, rng, spread_out=spread_out)
+    distances = _Distances([_scaled(X)], None)
+    return lambda rng: _choose(weight, distances, k, rng, spread_out=spread_out)
 
 
 def pool_views(model: Mixture, data: Partition) -> list[Stats]:
@@ -271,10 +266,14 @@ class _Distances:
         shared = np.zeros(total.shape)
         for v, (X, squares) in enumerate(self.views):
             both = self.there[:, v, np.newaxis] & self.there[seeds, v]
-            product = counts.scores(X, X[seeds].toarray()) if sp.issparse(X) else X @ X[seeds].T
+            if sp.issparse(X):
+                product = counts.scores(X, X[seeds].toarray().astype(np.float64))
+            else:
+                product = X @ X[seeds].T
             apart = squares[:, np.newaxis] + squares[seeds] - 2.0 * product
             # What rounding leaves between equal rows is no distance.
-            total += np.where(both & (apart > 1e-6 * squares[seeds]), apart, 0.0)
+            noise = 1e-6 if product.dtype == np.float32 else SAME
+            total += np.where(both & (apart > noise * squares[seeds]), apart, 0.0)
             shared += both
         # Rows that share no view with a seed are as far from it as unit rows can be.
         return np.asarray(np.where(shared > 0, total / np.maximum(shared, 1), 2.0))

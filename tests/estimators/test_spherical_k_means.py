@@ -1,5 +1,7 @@
 """SphericalKMeans: laws, reductions, and the manners of an estimator."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -269,6 +271,40 @@ def test_it_works_in_a_pipeline():
     assert clone(line).fit(WORDS)[-1].objective_ == line[-1].objective_
 
 
+def test_rows_of_no_direction_go_to_the_heaviest_cluster():
+    X = np.vstack([np.tile([1.0, 0.0], (3, 1)), np.tile([0.0, 1.0], (2, 1)), [[0.0, 0.0]]])
+    weight = np.array([1, 1, 1, 5, 5, 1])
+    model = SphericalKMeans(2, init=np.eye(2)).fit(X, sample_weight=weight)
+    assert model.labels_[-1] == model.predict(X)[-1] == 1
+
+
+def test_labels_are_those_of_predict_where_rounding_decides():
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        X = 1 + 1e-3 * rng.standard_normal((int(rng.integers(8, 60)), int(rng.integers(1, 5))))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = k_means(X, int(rng.integers(2, 8)), random_state=seed)
+        np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e-30, 1e30, 1e140])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_scale_does_not_matter(scale, sparse):
+    X = WORDS if sparse else POINTS
+    model, scaled = k_means(X), k_means(X * scale)
+    np.testing.assert_array_equal(model.labels_, scaled.labels_)
+    assert scaled.objective_ == pytest.approx(model.objective_, rel=1e-6)
+
+
+def test_near_rows_are_told_apart_sparse_and_dense():
+    angles = np.repeat(np.arange(5) * 4e-4, 6)
+    X = np.column_stack([np.cos(angles), np.sin(angles)])
+    for data in (X, sp.csr_matrix(X)):
+        model = k_means(data, n_init=10, dtype=np.float64)
+        assert len(set(zip(angles, model.labels_, strict=True))) == 5
+
+
 def test_the_data_are_not_changed():
     views = Views(words=WORDS.copy(), points=POINTS.copy())
     k_means(views)
@@ -293,7 +329,7 @@ BAD = [
     (
         {"n_clusters": 201},
         WORDS,
-        "n_samples=200 rows that are not empty cannot fill",
+        "n_samples=200 rows that are not empty and have a weight cannot fill",
     ),
     ({"n_init": 0}, WORDS, "n_init must be"),
     ({"max_iter": 0}, WORDS, "max_iter must be"),
@@ -311,7 +347,11 @@ BAD = [
     ({"init": np.full((5, 60), np.nan)}, WORDS, "init: row 0 is no direction"),
     ({}, {"a": WORDS, "b": WORDS[:3]}, "rows"),
     ({}, {"a": WORDS, "b": np.where(POINTS > 2, np.inf, POINTS)}, "view 'b', row"),
-    ({}, {"a": WORDS, "b": np.eye(200, 4)}, "in view 'b' cannot fill .* put another view last"),
+    (
+        {},
+        {"a": WORDS, "b": np.eye(200, 4)},
+        "in view 'b' cannot fill .* put another view",
+    ),
 ]
 
 
@@ -336,5 +376,7 @@ def test_a_failed_fit_leaves_the_old_model():
 
 
 def test_a_wrong_weight_is_refused():
-    with pytest.raises(ValueError, match=r"(?i)sample weight"):
+    with pytest.raises(ValueError, match=r"sample_weight: row 7 has 1e\+200, which is too large"):
+        k_means(WORDS, weight=np.where(np.arange(200) == 7, 1e200, 1.0))
+    with pytest.raises(ValueError, match=r"(?i)sample.weight"):
         k_means(WORDS, weight=np.zeros(200))

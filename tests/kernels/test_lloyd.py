@@ -79,3 +79,16 @@ def test_resultants(k, dense, precision):
     with LocalEngine(2):
         again, _ = counts.resultants(X, resp.astype(precision), precision)
     np.testing.assert_array_equal(directions, again)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_heavy_rows_leave_nothing_behind(sparse):
+    X = make(40, 7, np.float64, sparse=sparse, seed=3)
+    weight = np.where(np.arange(40) < 20, 1e12, 1e-6)
+    rows = steps(X, 2)
+    rows.sum_rows(np.zeros(40, dtype=np.int32), weight)
+    labels = np.where(np.arange(40) < 20, 1, 0).astype(np.int32)
+    dense = X.toarray() if sparse else X
+    sums = rows.sum_rows(labels, weight)
+    np.testing.assert_allclose(sums[0], weight[20:] @ dense[20:], rtol=1e-9)
+    assert not rows.sum_rows(np.ones(40, dtype=np.int32), weight)[0].any()

@@ -41,8 +41,8 @@ def partition(rows, concepts):
     return found
 
 
-def handed_on(v, i, partitions, concepts):
-    """The cluster of a row in the view before, or before that; with the cosine it has there."""
+def handed_on(v, i, partitions):
+    """The cluster of a row in the view before, or before that, and which view that is."""
     s = len(partitions)
     for step in range(1, s + 1):
         u = (v - step) % s
@@ -51,13 +51,17 @@ def handed_on(v, i, partitions, concepts):
     return None, None
 
 
-def means(rows, labels, k, weight):
-    """Eq. 9."""
+def means(rows, labels, k, weight, old):
+    """Eq. 9; a cluster without rows keeps its vector, or gets the mean of all rows."""
     out = []
     for j in range(k):
         members = [w * x for x, label, w in zip(rows, labels, weight, strict=True) if label == j]
-        out.append(unit(np.sum(members, axis=0)) if members else None)
-    return out
+        mean = unit(np.sum(members, axis=0)) if members else None
+        if mean is None and old is not None:
+            mean = old[j]
+        out.append(mean)
+    whole = [w * x for x, label, w in zip(rows, labels, weight, strict=True) if label is not None]
+    return [unit(np.sum(whole, axis=0)) if mean is None else mean for mean in out]
 
 
 def refill(rows, labels, sources, concepts, k, weight):
@@ -99,12 +103,12 @@ def spherical_k_means(views, concepts, n_rounds, weight=None):
         for v in range(s):
             labels, sources = [], []
             for i in range(n):
-                label, u = handed_on(v, i, partitions, centres)
+                label, u = handed_on(v, i, partitions)
                 there = rows[v][i] is not None
                 labels.append(label if there else None)
                 sources.append(u)
             moves += [(v, *m) for m in refill(rows, labels, sources, centres, k, weight)]
-            centres[v] = means(rows[v], labels, k, weight)
+            centres[v] = means(rows[v], labels, k, weight, centres[v])
             partitions[v] = partition(rows[v], centres[v])
         objective = [
             sum(

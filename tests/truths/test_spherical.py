@@ -137,3 +137,20 @@ def test_single_precision_finds_the_same(n_views):
     quick = fit(views, start, max_iter=6, dtype=None)
     np.testing.assert_array_equal(exact.labels_, quick.labels_)
     assert quick.objective_ == pytest.approx(exact.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_view_with_fewer_rows_than_clusters(weighted):
+    """Clusters come and go there: what is left of a sum when all its rows have gone is nothing."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        few, full = rng.random((30, 4)), rng.random((30, 5))
+        few[3:] = 0.0
+        weight = rng.uniform(0.1, 2.0, size=30) if weighted else None
+        rounds = truth.spherical_k_means([few, full], full[:6], 7, weight)
+        model = SphericalKMeans(6, init=full[:6], max_iter=7, patience=None, dtype=np.float64)
+        model.fit([few, full], sample_weight=weight)
+        for v, name in enumerate(model.view_names_):
+            np.testing.assert_allclose(
+                model.cluster_centers_[name], rounds[-1].concepts[v], atol=1e-9
+            )

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, _clone_parametrized
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from coem.coupling import COUPLINGS, average
@@ -31,7 +30,7 @@ from coem.estimators._params import (
     max_rounds,
 )
 from coem.estimators._records import Records, progress, round_record
-from coem.estimators._restarts import draw_seeds, each_run
+from coem.estimators._restarts import draw_seeds, each_run, run_records
 from coem.estimators._starts import as_responsibilities, check_warm
 from coem.initialise import INITS
 from coem.io.checkpoint import Checkpoint, fingerprint, flat_theta
@@ -221,17 +220,7 @@ class BaseMixture(BaseEstimator):
 
     def _keep(self, model, results, seeds):
         """Set the fitted attributes from the best of the runs."""
-        self.runs_ = Records(
-            Bunch(
-                run=index,
-                seed=int(seed),
-                objective=result.objective,
-                n_iter=len(result.history),
-                converged=result.converged,
-                seconds=sum(record.seconds for record in result.history),
-            )
-            for index, (seed, result) in enumerate(zip(seeds, results, strict=True))
-        )
+        self.runs_ = run_records(results, seeds)
         self.best_run_ = int(np.argmax([result.objective for result in results]))
         best = results[self.best_run_]
         self._set_theta(model, best.theta)

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from coem.estimators._params import check_choice
 from coem.families.von_mises_fisher import VonMisesFisherTheta
-from coem.initialise import seed_rows
+from coem.initialise import seeder
 from coem.kernels.lloyd import Lloyd, unit_rows
 
 INITS = ("k-means++", "rows")
@@ -25,9 +25,10 @@ def drawer(init, n_clusters, X, mass):
         given = read_concepts(init, (n_clusters, X.shape[1])).astype(X.dtype)
         return lambda rng: given
     check_choice("init", init, INITS)
+    choose = seeder(X, mass, n_clusters, spread_out=init == "k-means++")
 
     def draw(rng):
-        rows = X[seed_rows(X, mass, n_clusters, rng, spread_out=init == "k-means++")]
+        rows = X[choose(rng)]
         return rows.toarray() if sp.issparse(rows) else rows
 
     return draw
@@ -42,18 +43,21 @@ def read_concepts(init, shape):
     if given.ndim == 0:
         names = ", ".join(map(repr, INITS))
         raise ValueError(
-            f"init must be one of {names} or an array of concept vectors, got {init!r}"
+            f"init must be one of {names} or an array of concept vectors, got "
+            f"{init if np.isscalar(init) else type(init).__name__!r}"
         )
     if given.shape != shape:
         raise ValueError(
             f"init must have shape {shape}, clusters by features of the last view, got "
             f"{given.shape}"
         )
-    lengths = np.sqrt(np.einsum("ij,ij->i", given, given))[:, np.newaxis]
-    if not (np.isfinite(lengths) & (lengths > 0)).all():
-        bad = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))[0])
+    top = np.abs(given).max(axis=1, keepdims=True)
+    good = np.isfinite(top) & (top > 0)
+    if not good.all():
+        bad = int(np.flatnonzero(~good)[0])
         raise ValueError(f"init: row {bad} is no direction; it must be finite and not all zeros")
-    return given / lengths
+    given /= top  # no square is too large or too small
+    return given / np.sqrt(np.einsum("ij,ij->i", given, given))[:, np.newaxis]
 
 
 def consensus(data, theta, labels):

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
+LARGEST_WEIGHT = 1e100  # sums of more would overflow where they are squared
+
 
 def check_choice(name, value, choices):
     """Refuse a value that is none of the choices."""
@@ -64,6 +66,11 @@ def check_weight(sample_weight, views):
     )
     if not weight.sum() > 0:
         raise ValueError("sample_weight is 0 for every row")
+    if weight.max() > LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight: row {int(weight.argmax())} has {weight.max():g}, which is too large; "
+            "divide all weights by the largest"
+        )
     return weight
 
 

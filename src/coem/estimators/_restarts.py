@@ -1,9 +1,10 @@
 """Runs from several starts."""
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import Bunch, check_random_state
 
 from coem.engine import LocalEngine
+from coem.estimators._records import Records
 
 
 def draw_seeds(random_state, n):
@@ -20,3 +21,18 @@ def each_run(engine, run, n):
         serial = LocalEngine(1)
         return engine.map(lambda index: run(index, serial), range(n))
     return [run(index, engine) for index in range(n)]
+
+
+def run_records(results, seeds):
+    """Return what is told of every run."""
+    return Records(
+        Bunch(
+            run=index,
+            seed=int(seed),
+            objective=result.objective,
+            n_iter=len(result.history),
+            converged=result.converged,
+            seconds=sum(record.seconds for record in result.history),
+        )
+        for index, (seed, result) in enumerate(zip(seeds, results, strict=True))
+    )

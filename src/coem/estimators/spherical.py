@@ -27,7 +27,7 @@ from coem.estimators._params import (
     undo_on_error,
 )
 from coem.estimators._records import Records, progress
-from coem.estimators._restarts import draw_seeds, each_run
+from coem.estimators._restarts import draw_seeds, each_run, run_records
 from coem.families import VonMisesFisher
 from coem.latent.block import Partition, any_empty
 from coem.latent.sphere import Sphere, view_labels
@@ -93,6 +93,8 @@ class SphericalKMeans(
         (view, cluster, row)), `seconds`. ``history_.to_frame()`` gives a DataFrame.
     runs_ : list of records
         One a restart: `seed`, `objective`, `n_iter`, `converged`, `seconds`.
+    best_run_ : int
+        The restart that was kept.
     n_iter_ : int
         Rounds of the best run.
     converged_ : bool
@@ -213,7 +215,7 @@ class SphericalKMeans(
         with LocalEngine(self.n_jobs) as engine:
             runs = each_run(engine, run, len(seeds))
             result = self._keep(runs, seeds)
-            self._finish(model, Partition(matrices, empty, weight), result.theta, engine)
+            self._finish(model, Partition(matrices, empty, weight), result, engine)
         return self
 
     def _check_params(self):
@@ -238,7 +240,7 @@ class SphericalKMeans(
             return
         several = len(self.view_names_) > 1
         raise ValueError(
-            f"n_samples={n} rows that are not empty"
+            f"n_samples={n} rows that are not empty and have a weight"
             + (f" in view {self.view_names_[-1]!r}" if several else "")
             + f" cannot fill n_clusters={self.n_clusters} clusters; ask for fewer"
             + (", or put another view last" if several else "")
@@ -267,60 +269,54 @@ class SphericalKMeans(
 
     def _keep(self, runs, seeds):
         """Set what is known of the runs, and return the best one."""
-        self.runs_ = Records(
-            Bunch(
-                run=index,
-                seed=int(seed),
-                objective=result.objective,
-                n_iter=len(notes),
-                converged=result.converged,
-                seconds=sum(note.seconds for note in notes),
-            )
-            for index, (seed, (result, notes)) in enumerate(zip(seeds, runs, strict=True))
-        )
+        self.runs_ = run_records([result for result, _ in runs], seeds)
         self.best_run_ = int(np.argmax([run.objective for run in self.runs_]))
         best, self.history_ = runs[self.best_run_]
         self.objective_, self.n_iter_ = best.objective, len(self.history_)
         self.converged_ = best.converged
         return best
 
-    def _finish(self, model, data, theta, engine):
+    def _finish(self, model, data, result, engine):
         """Set centres and labels, and warn of what a user should know."""
+        theta = result.theta
         model.e_step(engine, data, theta, 1.0, 1.0)
         self.view_labels_ = view_labels(data)
         self.cluster_centers_ = self._by_view(theta.directions)
         self.consensus_centers_ = self._by_view(consensus(data, theta, self.view_labels_))
         self._n_features_out = self.n_clusters
-        self._set_labels(data, engine)
+        self._set_labels(data, engine, result.fell)
 
-    def _set_labels(self, data, engine):
+    def _set_labels(self, data, engine, fell):
         """Assign the rows; with one view, the least angle is the largest cosine."""
-        labels, gone = self.view_labels_[:, 0].astype(np.intp), self.view_labels_.max(axis=1) < 0
+        labels = self.view_labels_[:, 0].astype(np.intp)
         if len(self.view_names_) > 1:
-            labels = np.concatenate(engine.map(self._angles, data.blocks)).argmin(axis=1)
-        sizes = np.bincount(labels[~gone], minlength=self.n_clusters)
+            labels = np.concatenate(engine.map(self._nearest, data.blocks))
+        weight = np.ones(data.n_rows) if data.weight is None else data.weight
+        there = labels >= 0
+        sizes = np.bincount(labels[there], weight[there], minlength=self.n_clusters)
         self._largest = int(sizes.argmax())
-        self.labels_ = np.where(gone, self._largest, labels)
-        self._warn(np.flatnonzero(sizes == 0).tolist())
+        self.labels_ = np.where(there, labels, self._largest)
+        self._warn(np.flatnonzero(sizes == 0).tolist(), fell)
 
     def _by_view(self, values):
         return dict(zip(self.view_names_, values, strict=True))
 
-    def _warn(self, dead):
+    def _warn(self, dead, fell):
+        told = []
         if self.patience and not self.converged_:
-            warnings.warn(
+            told.append(
                 f"no convergence after {self.n_iter_} rounds; raise max_iter, or pass "
-                "patience=None to run a fixed number of rounds",
-                ConvergenceWarning,
-                stacklevel=6,
+                "patience=None to run a fixed number of rounds"
             )
         if dead:
-            warnings.warn(
+            told.append(
                 f"clusters {dead} of {self.n_clusters} have no rows: the rows have too few "
-                "different directions; use fewer clusters or more restarts (n_init)",
-                ConvergenceWarning,
-                stacklevel=6,
+                "different directions; use fewer clusters or more restarts (n_init)"
             )
+        if fell > 1e-5:
+            told.append(f"the objective fell by {fell:.2g}, relative, where it cannot")
+        for message in told:
+            warnings.warn(message, ConvergenceWarning, stacklevel=6)
 
     # -- predict -----------------------------------------------------------------------------
 
@@ -340,8 +336,8 @@ class SphericalKMeans(
         labels : ndarray of shape (n_rows,)
             Cluster of every row.
         """
-        angles = self._map(X, self._angles)
-        return np.where(np.isnan(angles[:, 0]), self._largest, angles.argmin(axis=1))
+        labels = self._map(X, self._nearest)
+        return np.where(labels < 0, self._largest, labels)
 
     def transform(self, X):
         """Return the mean angle, in radians, of every row and cluster: (n_rows, n_clusters).
@@ -379,6 +375,14 @@ class SphericalKMeans(
             if blank is not None:
                 cosines[blank] = np.nan
         return np.stack(values)
+
+    def _nearest(self, block):
+        """Return the cluster of every row, -1 for rows that are empty everywhere."""
+        if len(self.view_names_) == 1:  # the least angle is the largest cosine
+            cosines = self._cosines(block, self.consensus_centers_)[0]
+            return np.where(np.isnan(cosines[:, 0]), -1, cosines.argmax(axis=1))
+        angles = self._angles(block)
+        return np.where(np.isnan(angles[:, 0]), -1, angles.argmin(axis=1))
 
     def _angles(self, block):
         """Return the mean angles (n, n_clusters), NaN for rows that are empty everywhere."""

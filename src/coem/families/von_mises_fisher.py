@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.polynomial import Polynomial
 
 from coem.families.base import Family, check_magnitude, check_missing_rows
@@ -179,6 +180,19 @@ class VonMisesFisher(Family):
 
 def _lengths(X: Matrix) -> Array:
     """Return the lengths of the rows (n,) in float64, NaN where they are NaN."""
+    lengths = _root_of_squares(X)
+    small = np.flatnonzero(lengths < 1e-140)  # their squares may have become zero
+    if len(small):
+        rows = X[small].astype(np.float64)
+        top = abs(rows).max(axis=1)
+        top = np.asarray(top.toarray() if sp.issparse(top) else top).ravel()
+        by = np.divide(1.0, top, out=np.zeros(len(top)), where=top > np.finfo(np.float64).tiny)
+        scaled = sp.diags_array(by) @ rows if sp.issparse(rows) else rows * by[:, None]
+        lengths[small] = top * _root_of_squares(scaled)
+    return lengths
+
+
+def _root_of_squares(X: Matrix) -> Array:
     if isinstance(X, np.ndarray):
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
     return np.asarray(np.sqrt(X.astype(np.float64).power(2).sum(axis=1))).ravel()

@@ -15,6 +15,9 @@ from coem.kernels import _compiled, counts, threads
 from coem.typing import Array, Matrix
 
 CHUNK = 1024  # dense rows that are turned to double at a time
+# A sum is made anew when so many times its rows' weight have come and gone: what is left of large
+# numbers that cancel is rounding.
+WORN = 1e3
 
 
 class Lloyd:
@@ -32,6 +35,7 @@ class Lloyd:
         self.cosines = np.zeros(n)  # of every row and the direction of its cluster
         self._summed = np.full(n, -1, dtype=np.int32)  # the clusters that `_sums` are of
         self._sums = np.zeros((n_clusters, d))
+        self._passed = np.zeros(n_clusters)  # the weight of the rows that came or went
 
     def assign(self, directions: Array) -> None:
         """Give every row to the direction with the largest cosine; of equals the first wins."""
@@ -55,20 +59,41 @@ class Lloyd:
 
         The array is the object's own, and holds until the next call.
         """
+        weight = np.ones(len(labels)) if weight is None else weight
         changed = np.flatnonzero(labels != self._summed)
-        mass = np.ones(len(changed)) if weight is None else weight[changed]
         clusters = np.concatenate([self._summed[changed], labels[changed]])
         order = np.argsort(clusters, kind="stable")
-        rows, mass = np.tile(changed, 2)[order], np.concatenate([-mass, mass])[order]
+        rows = np.tile(changed, 2)[order]
+        mass = np.concatenate([-weight[changed], weight[changed]])[order]
         offsets = np.searchsorted(clusters[order], np.arange(self.k + 1)).tolist()
+        worn = self._worn(labels, weight, changed)
 
         def work(j: int) -> None:
-            part = slice(offsets[j], offsets[j + 1])
-            self._add(j, rows[part], mass[part])
+            if worn[j]:
+                self._sums[j] = 0.0
+                mine = np.flatnonzero(labels == j)
+                self._add(j, mine, weight[mine])
+            else:
+                part = slice(offsets[j], offsets[j + 1])
+                self._add(j, rows[part], mass[part])
 
         threads.spread(work, range(self.k))
         self._summed[changed] = labels[changed]
         return self._sums
+
+    def _worn(self, labels: Array, weight: Array, changed: Array) -> Array:
+        """Return which sums are to be made anew."""
+
+        def by_cluster(rows: Any, clusters: Array) -> Array:
+            inside = clusters >= 0
+            return np.bincount(clusters[inside], weight[rows][inside], minlength=self.k)
+
+        self._passed += by_cluster(changed, self._summed[changed])
+        self._passed += by_cluster(changed, labels[changed])
+        now = by_cluster(slice(None), labels)
+        worn = self._passed > WORN * now
+        self._passed[worn] = now[worn]
+        return np.asarray(worn)
 
     def _add(self, j: int, rows: Array, mass: Array) -> None:
         """Add weighted rows to the sum of a cluster."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from coem.coupling import handed_on
+from coem.coupling import agreeing, handed_on
 from coem.engine import Engine
 from coem.kernels.lloyd import Lloyd, unit_rows
 from coem.latent.block import Partition
@@ -194,13 +194,9 @@ def refill(labels: Array, cosines: Array, n_clusters: int) -> list[tuple[int, in
 
 def _agreement_rate(labels: Array, weight: Array) -> float:
     """Return the weighted share of pairs of views that agree on a row (Eq. 16 for two views)."""
-    there = labels >= 0
-    same = (labels[:, :, np.newaxis] == labels[:, np.newaxis]) & there[:, :, np.newaxis]
-    n_there = there.sum(axis=1)
-    pairs = n_there * (n_there - 1)
-    share = (same.sum(axis=(1, 2)) - n_there) / np.maximum(pairs, 1)
-    comparable = weight * (pairs > 0)
-    return float(comparable @ share / comparable.sum()) if comparable.sum() > 0 else 1.0
+    share, comparable = agreeing(labels.T, (labels.T >= 0).astype(np.float64))
+    weight = weight * comparable
+    return float(weight @ share / weight.sum()) if weight.sum() > 0 else 1.0
 
 
 def _pooled(sums: Array) -> Array:
