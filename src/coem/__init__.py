@@ -13,6 +13,7 @@ from coem.estimators import (
 )
 from coem.labels import Not
 from coem.latent.runs import RunCoupling
+from coem.latent.shared_rows import RowCoupling
 from coem.views import Views
 
 __version__ = version("coem")
@@ -23,6 +24,7 @@ __all__ = [
     "MixtureClusterer",
     "MultiViewAgglomerative",
     "Not",
+    "RowCoupling",
     "RunCoupling",
     "SphericalKMeans",
     "TrafficModel",

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from coem.coupling import COUPLINGS, average
 from coem.em import em
 from coem.engine import LocalEngine
+from coem.estimators._coupled import run_coupled
 from coem.estimators._families import (
     families_for,
     family_parts,
@@ -141,40 +142,36 @@ class BaseMixture(BaseEstimator):
 
         Returns the files of the fit, to be cleared when all is done, or None.
         """
-        eta, beta = as_schedule(self.eta, "eta"), as_schedule(self.beta, "beta")
         model = self._model()
         seeds = draw_seeds(self.random_state, n_runs)
         saved = self._checkpoint(model, (*matrices, empty, weight, allowed))
         if saved:
             seeds = saved.seeds(seeds, fixed=isinstance(self.random_state, Integral))
 
-        def begin(index, data, saved):
+        def begin(index, data, saved=None):
             state = saved.load(index) if saved else None
             return state or draw(model, data, np.random.default_rng(seeds[index]))
 
-        def run(index, engine, beta=beta, saved=saved):
+        def run(index, engine, saved=saved, **settings):
             data = Partition(matrices, empty, weight, allowed)
-            # Passed on and not kept: the loop frees a table before it makes the next one.
-            return em(
-                model,
-                engine,
-                data,
-                begin(index, data, saved),
-                eta=eta,
-                beta=beta,
-                max_iter=max_rounds(self.max_iter, eta, beta),
-                tol=self.tol,
-                patience=self.patience,
-                monitor=progress(self.verbose, f"[{type(self).__name__}] run {index + 1}"),
-                keep=self._keeper(model, index, saved),
-            )
+            keep = self._keeper(model, index, saved)
+            first = partial(begin, index, data, saved)
+            return self._em(index, engine, model, data, first, keep=keep, **settings)
 
         self._has_rows = _views_with_rows(empty, len(matrices))
+        coupling = self._coupling_of_runs()
         with self._engine() as engine:
-            results = each_run(engine, run, len(seeds))
+            if coupling is None:
+                results = each_run(engine, run, len(seeds))
+            else:
+                datas = [Partition(matrices, empty, weight, allowed) for _ in seeds]
+                results, self.transition_ = run_coupled(
+                    coupling, model, datas, begin, self._em, engine, self._schedules()
+                )
+                del datas  # with the posteriors of all runs
             self._keep(model, results, seeds)
             data = Partition(matrices, empty, weight)
-            plain = partial(run, self.best_run_, engine, Constant(1.0), None)
+            plain = partial(run, self.best_run_, engine, None, beta=Constant(1.0))
             self._settle(model, data, engine, plain)
             self._finish(results[self.best_run_], model, data, engine)
         return saved
@@ -182,6 +179,26 @@ class BaseMixture(BaseEstimator):
     def _keeper(self, model, index, saved):
         """Return what is given the state of a run after every round; `coem.analysis` looks on."""
         return saved.keep(index) if saved else lambda state, last: None
+
+    def _schedules(self):
+        return {name: as_schedule(getattr(self, name), name) for name in ("eta", "beta")}
+
+    def _em(self, index, engine, model, data, begin, **settings):
+        """Run EM from what `begin()` returns, as the parameters say but for some settings."""
+        settings = self._schedules() | settings
+        usual = {
+            "max_iter": max_rounds(self.max_iter, settings["eta"], settings["beta"]),
+            "tol": self.tol,
+            "patience": self.patience,
+            "keep": self._keeper(model, index, None),
+            "monitor": progress(self.verbose, f"[{type(self).__name__}] run {index + 1}"),
+        }
+        # Passed on and not kept: the loop frees a table before it makes the next one.
+        return em(model, engine, data, begin(), **(usual | settings))
+
+    def _coupling_of_runs(self):
+        """Return how runs are coupled, or None."""
+        return None
 
     def _settle(self, model, data, engine, plain):
         """Do what is left to do before rows are assigned; `plain` runs EM without annealing."""

@@ -1,0 +1,165 @@
+"""Transitions between runs through the rows that their components share.
+
+Any model that assigns rows has them, whatever its families and views: p(h2|h1) is the share of the
+rows of h1, by mass, that the other run gives to h2 (the path H1 - D - H2 of Lin 2006, Sec. 4.3).
+They tell what one run knows in the components of another, and which components recur.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+
+from coem.latent.runs import AMONG, Among, Link, RunCoupling, partners
+from coem.typing import Array
+
+MOST = 0.5 + 1e-9  # a half is not most of it, whatever rounding says
+TIGHT = 1e-12
+
+
+def shared_mass(a: Array, b: Array, weight: Array | None = None) -> Array:
+    """Return the mass of rows that components of two runs share, (k1, k2), in double.
+
+    `a` and `b` are responsibilities (n, k1) and (n, k2) of the same rows.
+    """
+    mine = np.asarray(a, dtype=np.float64)
+    mine = mine if weight is None else mine * weight[:, np.newaxis]
+    return np.asarray(mine.T @ np.asarray(b, dtype=np.float64))
+
+
+def shared_rows(a: Array, b: Array, shape: tuple[int, int], weight: Array | None = None) -> Array:
+    """Return the same for partitions, labels (n,) from 0 on."""
+    pairs = np.ravel_multi_index((a, b), shape)
+    counts = np.bincount(pairs, weights=weight, minlength=shape[0] * shape[1])
+    return counts.reshape(shape).astype(np.float64)
+
+
+def transition_of(mass: Array) -> Array:
+    """Return p(h2|h1) for the mass that h1 and h2 share; p(h2) for an h1 without rows."""
+    rows, columns = mass.sum(axis=1, keepdims=True), mass.sum(axis=0)
+    there = rows > 0
+    share = columns / columns.sum() if columns.sum() > 0 else np.full(len(columns), 1 / len(columns))
+    return np.where(there, mass / np.where(there, rows, 1.0), share)
+
+
+# -- coupling -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RowCoupling:
+    """How runs of a mixture are coupled: through the rows.
+
+    Parameters
+    ----------
+    times : int, default=3
+        Number of couplings.
+    after : int, default=15
+        Rounds of every run before each of them.
+    among : {"all", "ring", "pairs"}, default="all"
+        Who learns from whom where there are more than two runs, as in `RunCoupling`.
+    own : bool, default=True
+        A run takes the mean of what the others say *and* of what it says itself. False leaves it
+        out, as Lin (2006) does: with few runs and several couplings much is then forgotten.
+    """
+
+    times: int = 3
+    after: int = 15
+    among: Among = "all"
+    own: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what says nothing."""
+        for name, value in (("times", self.times), ("after", self.after)):
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"RowCoupling: {name} must be 1 or more, got {value!r}")
+        if self.among not in AMONG:
+            names = ", ".join(map(repr, AMONG))
+            raise ValueError(f"RowCoupling: among must be one of {names}, got {self.among!r}")
+
+
+def couple_resp(
+    runs: Sequence[Array],
+    coupling: RowCoupling,
+    weight: Array | None = None,
+    turn: int = 0,
+    means: Sequence[Array] | None = None,
+) -> tuple[list[Array], list[Link]]:
+    """Return what the others say of every row, told in each run's own components.
+
+    A run with the responsibilities R1 (n, k1) that learns from R2 hears R2 p(h1|h2): an M step on
+    that gives p(x|h1) = sum_h2 p(h2|h1) p(x|h2), the coupling of Lin (2006), for any family. Runs
+    may have responsibilities for each view, (n_views, n, k); `means` (n, k) then tell which rows
+    components share.
+    """
+    means = runs if means is None else means
+    new, links = [], []
+    for run, others in enumerate(partners(len(runs), RunCoupling(among=coupling.among), turn)):
+        heard = [np.asarray(runs[run], dtype=np.float64)] if coupling.own or not others else []
+        for other in others:
+            mass = shared_mass(means[run], means[other], weight)
+            links.append(Link(run, other, "rows", transition_of(mass)))
+            heard.append(runs[other] @ transition_of(mass.T))
+        new.append(np.asarray(reduce(np.add, heard) / len(heard), dtype=runs[run].dtype))
+    return new, links
+
+
+# -- recurrence ---------------------------------------------------------------------------------
+
+
+class Fate(NamedTuple):
+    """What becomes of the components of one run, H1, in another, H2."""
+
+    transition: Array  # (k1, k2): p(h2|h1)
+    strength: Array  # (k1,): how well the best h2 matches, 0 by chance, 1 if the rows are the same
+    match: Array  # (k1,): the h2 that is the same component, or -1
+    split: Array  # (k1,) bool: no h2 is the same, but several together are
+    whole: Array  # (k1,): the larger h2 that it is part of, or -1
+
+    @property
+    def scattered(self) -> Array:
+        """True for components that are nowhere found, whole, in parts or within another."""
+        return (self.match < 0) & ~self.split & (self.whole < 0)
+
+
+def excess(mass: Array) -> Array:
+    """Return p(h2|h1) above chance: 0 where it is p(h2), 1 where it is 1.
+
+    If runs had nothing to do with each other, p(h2|h1) would be p(h2), which is a half for two
+    components of equal size. An h1 without rows is nowhere above chance.
+    """
+    total = mass.sum()
+    share = mass.sum(axis=0) / total if total > 0 else np.zeros(mass.shape[1])
+    there = mass.sum(axis=1, keepdims=True) > 0
+    return np.where(there, _above(transition_of(mass), share), 0.0)
+
+
+def _above(p: Array, chance: Array) -> Array:
+    """Return how far p is on its way from chance to one; what is certain is so by chance or not."""
+    room = 1 - chance
+    tight = room < TIGHT
+    return np.where(tight, p > 1 - TIGHT, (p - chance) / np.where(tight, 1.0, room))
+
+
+def fate(mass: Array) -> Fate:
+    """Return what becomes of every h1, from the mass that the components of two runs share.
+
+    h1 and h2 match if most of each lies in the other: if both p(h2|h1) and p(h1|h2) are more than
+    half way from chance to one. Either is then more than a half, so that no component has two
+    matches, and no assignment problem has to be solved. h1 is split if the union of those h2 of
+    which most lies in h1 matches it, and part of a whole if most of it lies in one h2.
+    """
+    into, back = excess(mass), excess(mass.T).T
+    both = np.minimum(into, back)
+    best = both.argmax(axis=1)
+    strength = np.clip(np.take_along_axis(both, best[:, np.newaxis], axis=1)[:, 0], 0.0, 1.0)
+    match = np.where(strength > MOST, best, -1)
+    parts = back > MOST
+    transition = transition_of(mass)
+    share = mass.sum(axis=0) / max(mass.sum(), np.finfo(np.float64).tiny)
+    union, chance = (transition * parts).sum(axis=1), parts @ share
+    split = (match < 0) & parts.any(axis=1) & (_above(union, chance) > MOST)
+    whole = np.where((match < 0) & ~split & (into.max(axis=1) > MOST), into.argmax(axis=1), -1)
+    return Fate(transition, strength, match, split, whole)

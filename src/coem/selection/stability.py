@@ -1,0 +1,392 @@
+"""Can these clusters be trusted: which of them recur when only the seed changes."""
+
+import sys
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch, _safe_indexing, check_random_state
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from coem.estimators._params import check_number
+from coem.estimators._records import Records
+from coem.estimators.clusterer import check_weight
+from coem.latent.shared_rows import fate, shared_rows
+from coem.views import as_views, is_several
+
+N_FEATURES = 6
+FATES = ("recurs", "split", "merged", "scattered")
+
+
+@dataclass(frozen=True, repr=False)
+class Stability:
+    """What `stability` found. `print` shows a table.
+
+    Attributes
+    ----------
+    estimator : estimator
+        The fitted model whose components were looked for in the others.
+    table : list of records
+        One for each of its components: `component`, `share` of the rows; in how many of the other
+        runs it `recurs`, is `split` (several components of the other run together are the same),
+        is `merged` (part of a larger one) or `scattered` (none of these); `strength`, the mean
+        over the runs of how well the best counterpart matches, 0 by chance and 1 for the same
+        rows; `merged_with`, the components of this model that shared the larger one, with the
+        number of runs, the most frequent first; `row_stability`, the mean of its rows; and
+        `features` that tell most about it, where the model has any. ``table.to_frame()`` gives a
+        DataFrame.
+    labels : ndarray of shape (n_rows,)
+        The component of every row.
+    row_stability : ndarray of shape (n_rows,)
+        In which share of the other runs the row's component recurs with the row in it.
+    agreement : ndarray of shape (n_runs, n_runs)
+        Adjusted Rand index of any two runs; the first one is `estimator`.
+    transitions : list of ndarray
+        For every other run p(its component | component), of shape (k, k of the run).
+    matches : ndarray of shape (n_others, k)
+        For every other run the component that is the same, or -1.
+    """
+
+    estimator: object
+    table: Records
+    labels: np.ndarray
+    row_stability: np.ndarray
+    agreement: np.ndarray
+    transitions: list
+    matches: np.ndarray
+    weight: np.ndarray | None = field(default=None)
+
+    @property
+    def n_others(self):
+        """Number of runs that the components were looked for in."""
+        return len(self.matches)
+
+    @property
+    def mean_agreement(self):
+        """Adjusted Rand index of two runs, the mean over all pairs."""
+        return float(self.agreement[np.triu_indices(len(self.agreement), 1)].mean())
+
+    @property
+    def summary(self):
+        """The answer in two sentences."""
+        always = sum(row.recurs == self.n_others for row in self.table)
+        never = sum(row.recurs == 0 for row in self.table)
+        rows = np.average(self.row_stability, weights=self.weight)
+        return (
+            f"{always} of {len(self.table)} components recur in all {self.n_others} other runs, "
+            f"{never} in none. A row stays with its component in {rows:.0%} of the runs; two runs "
+            f"agree with an adjusted Rand index of {self.mean_agreement:.2f}."
+        )
+
+    def to_frame(self):
+        """Return the table as a pandas DataFrame."""
+        return self.table.to_frame()
+
+    def __repr__(self):
+        lines = ["component  share  recurs  strength   rows  split  merged  scattered  features"]
+        for row in sorted(self.table, key=lambda row: (-row.recurs, -row.strength)):
+            times = f"{row.recurs}/{self.n_others}"
+            words = ", ".join(map(str, row.features))
+            if row.merged_with:
+                words += f" [with {', '.join(map(str, list(row.merged_with)[:3]))}]"
+            lines.append(
+                f"{row.component:9}  {row.share:5.3f}  {times:>6}  {row.strength:8.2f}  "
+                f"{row.row_stability:5.2f}  {row.split:5}  {row.merged:6}  {row.scattered:9}  "
+                f"{words}".rstrip()
+            )
+        return "\n".join([*lines, self.summary])
+
+    def plot(self):
+        """Draw what becomes of the components in the other runs, and how far runs agree.
+
+        Returns
+        -------
+        figure : matplotlib.figure.Figure
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise ImportError("plot needs matplotlib: pip install coem[plot]") from error
+        figure = Figure(figsize=(11, 4.5), layout="constrained")
+        bars, grid = figure.subplots(1, 2)
+        names = [str(row.component) for row in self.table]
+        before = np.zeros(len(names))
+        for kind in FATES:
+            times = np.array([row[kind] for row in self.table], dtype=float)
+            bars.bar(names, times, bottom=before, label=kind)
+            before += times
+        bars.set_xlabel("component")
+        bars.set_ylabel("other runs")
+        bars.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1.01), frameon=False)
+        figure.colorbar(grid.imshow(self.agreement, vmin=0, vmax=1), ax=grid)
+        grid.set_title("adjusted Rand index of two runs", loc="left", fontsize="small")
+        return figure
+
+
+def stability(
+    model,
+    X,
+    *,
+    n_runs=10,
+    subsample=None,
+    sample_weight=None,
+    feature_names=None,
+    random_state=None,
+    verbose=0,
+):
+    """Say which components recur when a model is fitted again with other seeds.
+
+    A component recurs in another run if a component there has most of its rows and few others:
+    if both p(h2|h1) and p(h1|h2), shares of rows, are more than half way from what chance gives
+    to one. A component that does not may be split, merged with others, or scattered.
+
+    That a component recurs does not prove that it is a group: a cloud without groups that is
+    longer than wide is cut across its length in every run. With `subsample` other rows are drawn
+    for each run, so that what recurs is no accident of the rows either.
+
+    Parameters
+    ----------
+    model : MixtureClusterer, AspectModel, SphericalKMeans, or Pipeline that ends in one
+        Any estimator with a `random_state` that assigns rows: by `predict`, else by the largest
+        value of `transform`, else by `labels_`. If it is fitted, its components are looked for in
+        `n_runs` other runs. If not, it is fitted `n_runs` times, and the components of the run
+        with the largest objective are looked for in the others. Every run is a fit as the model
+        says, with all of its restarts.
+    X : matrix, list, dict or Views
+        The rows.
+    n_runs : int, default=10
+        Number of fits.
+    subsample : float, optional
+        The share of the rows, drawn anew without replacement, that each of these fits sees; all
+        rows are then assigned. None: every run sees all rows.
+    sample_weight : array of shape (n_rows,), optional
+        A weight of 2 counts as the row given twice.
+    feature_names : sequence of str, optional
+        Names of the columns, for the table.
+    random_state : int, RandomState or None, default=None
+        Seed of the seeds.
+    verbose : int, default=0
+        Write progress to stderr.
+
+    Returns
+    -------
+    stability : Stability
+        With `table`, `row_stability`, `agreement`, `summary`, `to_frame()` and `plot()`.
+
+    Examples
+    --------
+    Two groups that every run finds:
+
+    >>> import numpy as np
+    >>> from coem import MixtureClusterer
+    >>> from coem.selection import stability
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.poisson(np.repeat([[9, 1, 1, 9], [1, 9, 9, 1]], 30, axis=0))
+    >>> found = stability(MixtureClusterer(2), X, n_runs=5, random_state=0)
+    >>> [row.recurs for row in found.table]
+    [4, 4]
+    """
+    last = _last(model)
+    for name, value, least in (("n_runs", n_runs, 2), ("verbose", verbose, 0)):
+        check_number(name, value, Integral, least)
+    _check_model(model, last, subsample)
+    X = as_views(X) if is_several(X) else X
+    n_rows = _num_samples(X)
+    weight = check_weight(sample_weight, np.empty((n_rows, 1)))
+    rng = check_random_state(random_state)
+    runs = [_Run(model, _assign(model, X))] if _is_fitted(last) else []
+    given = len(runs)
+    for number in range(n_runs):
+        rows = _some(rng, n_rows, subsample)
+        fitted = _fit(model, X, rows, weight, int(rng.randint(np.iinfo(np.int32).max)))
+        runs.append(_Run(fitted, _assign(fitted, X)))
+        if not given:
+            _keep_best(runs)
+        if verbose:
+            sys.stderr.write(f"[stability] run {number + 1} of {n_runs}\n")
+    reference = runs.pop(next(i for i, run in enumerate(runs) if run.model is not None))
+    return _compare(reference, runs, weight, feature_names)
+
+
+@dataclass
+class _Run:
+    """One fit: the component of every row; of all models only the best is kept."""
+
+    model: object
+    labels: np.ndarray
+    size: int = 0
+
+    def __post_init__(self):
+        last = _last(self.model)
+        asked = getattr(last, "n_components", None) or getattr(last, "n_clusters", None) or 0
+        self.size = max(int(asked), int(self.labels.max()) + 1)
+
+
+def _keep_best(runs):
+    """Drop the model of all runs but the one with the largest objective; of equals the first."""
+    rival, new = next(run for run in runs if run.model is not None), runs[-1]
+    if new is not rival:
+        worse = new if _merit(new.model) <= _merit(rival.model) else rival
+        worse.model = None
+
+
+def _merit(model):
+    """Return the objective of a fit; 0 for a model that tells of none."""
+    last = _last(model)
+    return getattr(last, "objective_", -getattr(last, "inertia_", 0.0))
+
+
+# -- models -------------------------------------------------------------------------------------
+
+
+def _last(model):
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _check_model(model, last, subsample):
+    """Refuse a model whose runs cannot be compared, before any of them."""
+    name = type(last).__name__
+    if not hasattr(model, "fit") or is_classifier(last):
+        raise ValueError(f"stability examines a model that groups rows, got {name}")
+    if not _seeds_of(model):
+        raise ValueError(f"{name} has no random_state: all of its runs would be the same")
+    init = getattr(last, "init", "random")
+    if not isinstance(init, str) and not callable(init):
+        raise ValueError(
+            "init: all runs from a given start are the same; pass a name, such as init='random'"
+        )
+    if subsample is None:
+        return
+    if not isinstance(subsample, Real) or isinstance(subsample, bool) or not 0 < subsample < 1:
+        raise ValueError(f"subsample must be None or between 0 and 1, got {subsample!r}")
+    if not hasattr(model, "predict") and not hasattr(model, "transform"):
+        raise ValueError(f"{name} cannot assign rows that it has not seen: leave subsample out")
+
+
+def _seeds_of(model):
+    """Return the names of the parameters that are seeds, those of steps included."""
+    names = model.get_params(deep=True)
+    return [name for name in names if name.split("__")[-1] == "random_state"]
+
+
+def _is_fitted(model):
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _some(rng, n_rows, subsample):
+    """Return the rows of a run in their order, or None for all."""
+    if subsample is None:
+        return None
+    return np.sort(rng.choice(n_rows, max(int(subsample * n_rows), 1), replace=False))
+
+
+def _fit(model, X, rows, weight, seed):
+    """Return a clone, fitted with a seed to some of the rows."""
+    fitted = clone(model).set_params(**dict.fromkeys(_seeds_of(model), seed))
+    if rows is not None:
+        X, weight = _safe_indexing(X, rows), None if weight is None else weight[rows]
+    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    given = {} if weight is None else {f"{prefix}sample_weight": weight}
+    with warnings.catch_warnings():
+        # Components that die, or runs that are cut short, show in the table.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fitted.fit(X, **given)
+
+
+def _assign(model, X):
+    """Return the component of every row."""
+    if hasattr(model, "predict"):
+        return np.asarray(model.predict(X))
+    if hasattr(model, "transform"):
+        return np.asarray(model.transform(X)).argmax(axis=1)
+    return np.asarray(_last(model).labels_)
+
+
+def _features(model, names):
+    """Return for every component the features that tell most about it, or None."""
+    last = _last(model)
+    if not hasattr(last, "top_features"):
+        return None
+    if names is None and isinstance(model, Pipeline):
+        names = getattr(model[:-1], "get_feature_names_out", lambda: None)()
+    several = len(getattr(last, "view_names_", ())) > 1
+    views = [{"view": view} for view in last.view_names_] if several else [{}]
+    for view in views:
+        try:
+            found = last.top_features(**view, n=N_FEATURES)
+        except ValueError:  # a family whose features have no probabilities
+            continue
+        words = [[feature for feature, _ in top] for top in found]
+        return words if names is None or several else [[_named(f, names) for f in w] for w in words]
+    return None
+
+
+def _named(feature, names):
+    return names[feature] if isinstance(feature, Integral) else feature
+
+
+# -- comparison ---------------------------------------------------------------------------------
+
+
+def _compare(reference, others, weight, names):
+    """Return what becomes of the components of one run in the others."""
+    labels, k = reference.labels, reference.size
+    masses = [shared_rows(labels, o.labels, (k, o.size), weight) for o in others]
+    fates = [fate(mass) for mass in masses]
+    # A row stays if its own component recurs and has it.
+    pairs = zip(fates, others, strict=True)
+    stays = np.mean([f.match[labels] == o.labels for f, o in pairs], axis=0)
+    counts = np.bincount(labels, weights=weight, minlength=k)
+    stayed = np.bincount(labels, weights=stays if weight is None else stays * weight, minlength=k)
+    features = _features(reference.model, names) or [[]] * k
+    table = Records(
+        Bunch(
+            component=h,
+            share=float(counts[h] / counts.sum()),
+            recurs=sum(int(f.match[h] >= 0) for f in fates),
+            strength=float(np.mean([f.strength[h] for f in fates])),
+            split=sum(int(f.split[h]) for f in fates),
+            merged=sum(int(f.whole[h] >= 0) for f in fates),
+            scattered=sum(int(f.scattered[h]) for f in fates),
+            merged_with=_partners(fates, h),
+            row_stability=float(stayed[h] / counts[h]) if counts[h] > 0 else 0.0,
+            features=features[h],
+        )
+        for h in range(k)
+    )
+    agreement = _agreement([labels, *(o.labels for o in others)], weight)
+    matches = np.array([f.match for f in fates])
+    transitions = [f.transition for f in fates]
+    return Stability(
+        reference.model, table, labels, stays, agreement, transitions, matches, weight
+    )
+
+
+def _partners(fates, h):
+    """Return the components that were part of the same whole, and in how many runs."""
+    found = Counter()
+    for f in fates:
+        if f.whole[h] >= 0:
+            found.update(np.flatnonzero(f.whole == f.whole[h]).tolist())
+    found.pop(h, None)
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _agreement(labels, weight):
+    """Return the adjusted Rand index of any two partitions, over rows that count."""
+    there = slice(None) if weight is None else weight > 0
+    out = np.eye(len(labels))
+    for i, mine in enumerate(labels):
+        for j in range(i):
+            out[i, j] = out[j, i] = adjusted_rand_score(mine[there], labels[j][there])
+    return out

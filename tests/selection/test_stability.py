@@ -1,0 +1,236 @@
+"""Which components recur when only the seed changes."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from coem import AspectModel, MixtureClassifier, MixtureClusterer, Views
+from coem.selection import Stability, stability
+
+
+def groups(sizes, seed=0, m=40, length=60):
+    """Return counts of groups that are far apart, and the group of every row."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(m, 0.2), size=len(sizes))
+    truth = np.repeat(np.arange(len(sizes)), sizes)
+    return rng.poisson(length * topics[truth]), truth
+
+
+def blobs(n_groups, n=60, seed=0):
+    """Return points of groups that are far apart."""
+    rng = np.random.default_rng(seed)
+    return np.repeat(20 * rng.standard_normal((n_groups, 5)), n, axis=0) + rng.standard_normal(
+        (n_groups * n, 5)
+    )
+
+
+@pytest.fixture(scope="module")
+def found():
+    X, _ = groups([40, 50, 60, 70])
+    return stability(MixtureClusterer(4, n_init=10, init="k-means++"), X, random_state=0)
+
+
+def test_groups_that_are_far_apart_recur_in_every_run(found):
+    assert [row.recurs for row in found.table] == [9] * 4
+    assert min(row.strength for row in found.table) > 0.9
+    assert found.row_stability.mean() > 0.98
+    assert found.mean_agreement > 0.95
+    assert found.summary.startswith("4 of 4 components recur in all 9 other runs, 0 in none.")
+
+
+def test_nothing_recurs_where_there_is_nothing():
+    X = np.random.default_rng(0).standard_normal((400, 8))
+    for k in (2, 5):
+        model = MixtureClusterer(k, family="gaussian")
+        nothing = stability(model, X, n_runs=8, random_state=0)
+        assert np.mean([row.recurs for row in nothing.table]) < 0.25 * nothing.n_others
+        assert nothing.row_stability.mean() < 0.25
+
+
+def test_superfluous_components_do_not_recur_and_the_groups_do():
+    # One group is a hundred times as large: what is left over cuts it, every time elsewhere.
+    X, truth = groups([40, 40, 40])
+    noise = np.random.default_rng(1).poisson(1.0, size=(300, X.shape[1]))
+    X, truth = np.vstack([X, noise]), np.append(truth, np.full(300, 3))
+    model = MixtureClusterer(8, n_init=3, init="k-means++")
+    found = stability(model, X, n_runs=8, random_state=0)
+    home = [np.bincount(found.labels[truth == g]).argmax() for g in range(3)]
+    real = [found.table[h].recurs for h in home]
+    rest = [row.recurs for row in found.table if row.component not in home and row.share > 0]
+    assert min(real) == found.n_others
+    assert len(rest) > 1
+    assert np.mean(rest) < 0.6 * found.n_others
+
+
+def test_too_few_components_are_merged_otherwise_every_time():
+    X, _ = groups([50, 50, 50, 50])
+    found = stability(MixtureClusterer(3, init="k-means++"), X, random_state=0)
+    assert min(row.recurs for row in found.table) < found.n_others
+    assert sum(row.merged + row.split + row.scattered for row in found.table) > 0
+
+
+def test_the_table_adds_up(found):
+    for row in found.table:
+        assert row.recurs + row.split + row.merged + row.scattered == found.n_others
+        assert row.recurs == (found.matches[:, row.component] >= 0).sum()
+        mine = found.labels == row.component
+        assert row.share == pytest.approx(mine.mean())
+        assert row.row_stability == pytest.approx(found.row_stability[mine].mean())
+    assert found.agreement.shape == (10, 10)
+    np.testing.assert_allclose(found.agreement, found.agreement.T)
+    for matrix in found.transitions:
+        np.testing.assert_allclose(matrix.sum(axis=1), 1)
+
+
+def test_the_table_reads_well(found):
+    lines = str(found).splitlines()
+    assert lines[0].split()[:3] == ["component", "share", "recurs"]
+    assert len(lines) == 6
+    assert all("9/9" in line for line in lines[1:5])
+    assert len(found.table[0].features) == 6
+
+
+def test_merged_components_name_their_partners():
+    X, _ = groups([50, 50, 50, 50])
+    fitted = MixtureClusterer(4, n_init=10, init="k-means++", random_state=0).fit(X)
+    fitted.n_components = 2  # what other runs are fitted with
+    found = stability(fitted, X, n_runs=4, random_state=0)
+    merged = [row for row in found.table if row.merged]
+    assert merged
+    for row in merged:
+        assert row.component not in row.merged_with
+        assert all(found.table[other].merged_with[row.component] for other in row.merged_with)
+    assert "[with " in str(found)
+
+
+def test_to_frame_and_plot(found):
+    pytest.importorskip("pandas")
+    frame = found.to_frame()
+    assert frame["recurs"].tolist() == [9] * 4
+    pytest.importorskip("matplotlib")
+    assert len(found.plot().axes) == 3
+
+
+def test_a_fitted_model_is_looked_for_in_other_runs():
+    X, _ = groups([40, 40])
+    model = MixtureClusterer(2, n_init=5, random_state=0).fit(X)
+    found = stability(model, X, n_runs=3, random_state=1)
+    assert found.estimator is model
+    assert found.n_others == 3
+    np.testing.assert_array_equal(found.labels, model.labels_)
+
+
+def test_the_best_run_is_examined():
+    X, _ = groups([30] * 3)
+    model = MixtureClusterer(3, init="k-means++", max_iter=5, tol=0)
+    found = stability(model, X, n_runs=6, random_state=0)
+    fits = [clone(model).set_params(random_state=seed).fit(X) for seed in _seeds(6)]
+    assert found.estimator.objective_ == max(fit.objective_ for fit in fits)
+
+
+def _seeds(n):
+    rng = np.random.RandomState(0)
+    return [int(rng.randint(np.iinfo(np.int32).max)) for _ in range(n)]
+
+
+def test_threads_change_nothing():
+    X, _ = groups([30] * 5)
+    one, two = (
+        stability(MixtureClusterer(6, n_jobs=n), X, n_runs=4, random_state=0) for n in (1, 2)
+    )
+    assert str(one) == str(two)
+    np.testing.assert_array_equal(one.row_stability, two.row_stability)
+
+
+def test_the_order_of_the_runs_does_not_matter():
+    X, _ = groups([30] * 5, length=6)  # no two runs end alike, so that one is the best
+    model = MixtureClusterer(6, init="k-means++")
+    forth = stability(model, X, n_runs=5, random_state=0)
+    seeds = iter(_seeds(5)[::-1])
+
+    class Backwards(np.random.RandomState):
+        def randint(self, *_):
+            return next(seeds)
+
+    back = stability(model, X, n_runs=5, random_state=Backwards(0))
+    for mine, theirs in zip(forth.table, back.table, strict=True):
+        assert mine.pop("strength") == pytest.approx(theirs.pop("strength"))
+        assert mine == theirs
+    np.testing.assert_allclose(forth.row_stability, back.row_stability)
+
+
+def test_weights_count_rows():
+    X, _ = groups([30] * 3)
+    weight = np.where(np.arange(90) < 30, 0.0, 2.0)
+    found = stability(MixtureClusterer(2, n_init=5), X, sample_weight=weight, random_state=0)
+    assert [row.recurs for row in found.table] == [9, 9]
+    assert sorted(row.share for row in found.table) == pytest.approx([0.5, 0.5])
+
+
+def test_other_models_that_assign_rows():
+    X, _ = groups([40, 40, 40])
+    aspects = stability(AspectModel(3, max_iter=60), X, n_runs=4, random_state=0)
+    assert [row.recurs for row in aspects.table] == [3] * 3
+    assert len(aspects.table[0].features) == 6
+    points = stability(KMeans(3, n_init=5), blobs(3), n_runs=4, random_state=0)
+    assert [row.recurs for row in points.table] == [3] * 3
+    assert points.table[0].features == []
+
+
+def test_views_and_pipelines():
+    X, _ = groups([40, 40])
+    views = Views(numbers=np.sqrt(X), words=X)
+    model = MixtureClusterer(2, family={"numbers": "gaussian", "words": "multinomial"}, n_init=3)
+    found = stability(model, views, n_runs=3, random_state=0)
+    assert [row.recurs for row in found.table] == [2, 2]
+    assert len(found.table[0].features) == 6  # of the view that has some
+    piped = make_pipeline(FunctionTransformer(feature_names_out="one-to-one"), model)
+    piped.set_params(mixtureclusterer__family="multinomial")
+    weight = np.ones(len(X))
+    names = [f"word {i}" for i in range(X.shape[1])]
+    found = stability(
+        piped, X, n_runs=3, random_state=0, sample_weight=weight, feature_names=names
+    )
+    assert [row.recurs for row in found.table] == [2, 2]
+    assert found.table[0].features[0].startswith("word ")
+
+
+def test_each_run_may_see_other_rows():
+    X, _ = groups([40, 40, 40])
+    model = MixtureClusterer(3, n_init=5, init="k-means++")
+    found = stability(
+        model, X, n_runs=4, subsample=0.7, sample_weight=np.ones(120), random_state=0
+    )
+    assert [row.recurs for row in found.table] == [3] * 3
+    assert len(found.labels) == 120
+
+
+def test_progress_goes_to_stderr(capsys):
+    X, _ = groups([20, 20])
+    stability(MixtureClusterer(2), X, n_runs=2, random_state=0, verbose=1)
+    assert "[stability] run 2 of 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "words"),
+    [
+        (MixtureClassifier(), {}, "groups rows, got MixtureClassifier"),
+        (AgglomerativeClustering(), {}, "AgglomerativeClustering has no random_state"),
+        (MixtureClusterer(2, init=np.ones((4, 2))), {}, "runs from a given start are the same"),
+        (MixtureClusterer(2), {"n_runs": 1}, "n_runs must be an integer of 2 or more"),
+        (MixtureClusterer(2), {"subsample": 1.0}, "subsample must be None or between 0 and 1"),
+        (MixtureClusterer(2), {"sample_weight": [1, -1, 1, 1]}, "[Nn]egative"),
+    ],
+)
+def test_what_cannot_be_examined_is_refused(model, settings, words):
+    with pytest.raises(ValueError, match=words):
+        stability(model, np.ones((4, 3)), **settings)
+
+
+def test_the_result_is_a_value(found):
+    assert isinstance(found, Stability)
+    with pytest.raises(AttributeError):
+        found.labels = None
