@@ -1,10 +1,13 @@
 """Mixtures whose runs are coupled through the rows."""
 
+import os
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from coem import MixtureClusterer, RowCoupling, Views
+from coem import AspectModel, MixtureClusterer, RowCoupling, Views, couple
+from coem.datasets import fetch_cluto
 from coem.latent.shared_rows import couple_resp
 from coem.schedules import Linear
 
@@ -96,19 +99,57 @@ def test_hard_posteriors_may_be_coupled():
     assert set(np.unique(model.labels_)) <= set(range(K))
 
 
-@pytest.mark.filterwarnings("ignore:components:sklearn.exceptions.ConvergenceWarning")
-def test_coupled_runs_beat_as_many_rounds_of_restarts_where_starts_are_poor():
-    rng = np.random.default_rng(0)
-    topics = rng.dirichlet(np.full(200, 0.1), size=12)
-    X = rng.poisson(40 * topics[rng.integers(12, size=400)] + 0.05)
-    gains = []
-    for seed in range(4):
+@pytest.mark.skipif("COEM_DATA" not in os.environ, reason="needs the CLUTO document sets")
+def test_coupled_runs_beat_as_many_rounds_of_restarts_on_documents():
+    data = fetch_cluto("tr11")
+    X = data.views[data.views.names[0]]
+    for seed in range(3):
         usual = {"tol": 0.0, "random_state": seed}
-        alone = MixtureClusterer(12, n_init=8, max_iter=30, **usual).fit(X)
-        coupled = MixtureClusterer(12, n_init=4, coupling_of_runs="rows", max_iter=15, **usual)
-        gains.append(coupled.fit(X).objective_ - alone.objective_)
-    assert np.mean(gains) > 0
-    assert sum(gain >= 0 for gain in gains) >= 3
+        alone = MixtureClusterer(9, n_init=8, max_iter=30, **usual).fit(X)
+        coupled = MixtureClusterer(9, n_init=4, coupling_of_runs="rows", max_iter=15, **usual)
+        assert coupled.fit(X).objective_ > alone.objective_
+
+
+# -- coupling fitted mixtures ---------------------------------------------------------------------
+
+
+def test_fitted_mixtures_of_different_kinds_may_be_coupled():
+    X = counts()
+    one = MixtureClusterer(K, random_state=0, tol=1e-3).fit(X)
+    two = MixtureClusterer(3, family="gaussian", random_state=0, tol=1e-3).fit(X)
+    first, second = couple(one, two, via="rows", X=X)
+    assert (first.shape, second.shape) == ((120, K), (120, 3))
+    (a, b), _ = couple_resp([one.predict_proba(X), two.predict_proba(X)], RowCoupling(own=False))
+    np.testing.assert_allclose(first, a, atol=1e-6)
+    np.testing.assert_allclose(second, b, atol=1e-6)
+    warm = MixtureClusterer(K, init=first, tol=1e-3).fit(X)
+    assert len(warm.runs_) == 1
+
+
+def test_responsibilities_may_be_coupled_without_models():
+    rng = np.random.default_rng(0)
+    a, b = rng.dirichlet(np.ones(3), 20), rng.dirichlet(np.ones(2), 20)
+    first, second = couple(a, 5 * b, via="rows")
+    np.testing.assert_allclose(first.sum(axis=1), 1)
+    np.testing.assert_allclose(second, a @ (a.T @ b / a.sum(axis=0)[:, np.newaxis]))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "X", "words"),
+    [
+        (MixtureClusterer(2), np.ones((4, 2)), None, "pass them as X"),
+        (AspectModel(2), np.ones((4, 2)), None, "a is none: AspectModel"),
+        (np.ones((4, 2)), np.ones((5, 2)), None, "of the same rows"),
+        (np.ones((4, 2)), -np.ones((4, 2)), None, "b must hold responsibilities"),
+        (np.zeros((4, 2)), np.ones((4, 2)), None, "a: row 0 has no responsibility"),
+    ],
+)
+def test_what_has_no_rows_in_common_is_refused(a, b, X, words):
+    with pytest.raises(ValueError, match=words):
+        couple(a, b, via="rows", X=X)
+
+
+# -- errors ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -191,9 +191,7 @@ def test_views_and_pipelines():
     piped.set_params(mixtureclusterer__family="multinomial")
     weight = np.ones(len(X))
     names = [f"word {i}" for i in range(X.shape[1])]
-    found = stability(
-        piped, X, n_runs=3, random_state=0, sample_weight=weight, feature_names=names
-    )
+    found = stability(piped, X, n_runs=3, random_state=0, sample_weight=weight, feature_names=names)
     assert [row.recurs for row in found.table] == [2, 2]
     assert found.table[0].features[0].startswith("word ")
 
@@ -201,9 +199,7 @@ def test_views_and_pipelines():
 def test_each_run_may_see_other_rows():
     X, _ = groups([40, 40, 40])
     model = MixtureClusterer(3, n_init=5, init="k-means++")
-    found = stability(
-        model, X, n_runs=4, subsample=0.7, sample_weight=np.ones(120), random_state=0
-    )
+    found = stability(model, X, n_runs=4, subsample=0.7, sample_weight=np.ones(120), random_state=0)
     assert [row.recurs for row in found.table] == [3] * 3
     assert len(found.labels) == 120
 

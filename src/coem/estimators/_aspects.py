@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from coem.estimators._coupled import couple_mixtures
 from coem.estimators._params import check_choice
 from coem.families.base import check_magnitude, check_values
 from coem.kernels.aspect import Pairs, as_table
@@ -152,22 +153,24 @@ def _distribution(values, name):
 
 
 def couple(a, b, via="xy", X=None):
-    """Couple two aspect models, so that each may go on from what the other has learnt.
+    """Couple two models, so that each may go on from what the other has learnt.
 
     Parameters
     ----------
-    a, b : AspectModel or (p_h, x_given_h, y_given_h)
-        Fitted models of the same rows and columns, or their parameters.
-    via : {"xy", "a", "b", "c", "d"}, default="xy"
+    a, b : AspectModel or (p_h, x_given_h, y_given_h); with "rows", mixture or responsibilities
+        Fitted models of the same rows and columns, or their parameters. With "rows", fitted
+        mixtures of any families, views and numbers of components, or P(component | row).
+    via : {"xy", "a", "b", "c", "d", "rows"}, default="xy"
         What the components of the two have in common, as the parameter `coupling` of
-        `AspectModel` says (Lin 2006, Sec. 3.3 and 4.3).
-    X : matrix of shape (n_rows, n_columns), optional
-        The counts; "c" and "d" need them.
+        `AspectModel` says (Lin 2006, Sec. 3.3 and 4.3). "rows" is for mixtures.
+    X : matrix of shape (n_rows, n_columns), or views, optional
+        The counts; "c" and "d" need them. With "rows", the rows that both mixtures can read.
 
     Returns
     -------
-    a, b : tuples (weights, x_given_h, y_given_h)
-        The coupled parameters. p(h) is left as it was.
+    a, b : tuples (weights, x_given_h, y_given_h), or arrays (n_rows, n_components)
+        The coupled parameters. p(h) is left as it was. With "rows", responsibilities: what the
+        other model says of every row, told in one's own components. `init` takes either.
 
     Examples
     --------
@@ -179,7 +182,9 @@ def couple(a, b, via="xy", X=None):
     >>> len(model.runs_)
     2
     """
-    check_choice("via", via, VIAS)
+    check_choice("via", via, (*VIAS, "rows"))
+    if via == "rows":
+        return couple_mixtures(a, b, X)
     coupling = RunCoupling(via)
     first, second = as_aspects(a, "a"), as_aspects(b, "b")
     if any(p.shape[1] != q.shape[1] for p, q in zip(first[1:], second[1:], strict=True)):

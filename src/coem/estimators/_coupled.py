@@ -8,6 +8,7 @@ from sklearn.utils import Bunch
 from coem.coupling import average
 from coem.estimators._records import Records
 from coem.estimators._restarts import each_run
+from coem.estimators._starts import check_responsibilities
 from coem.latent.shared_rows import RowCoupling, couple_resp
 from coem.schedules import Later
 
@@ -16,10 +17,9 @@ def as_coupling(value, init, n_init, checkpoint):
     """Return the coupling of runs as a value, or None; refuse what it cannot be done with."""
     if value is None:
         return None
-    if value != "rows" and not isinstance(value, RowCoupling):
-        raise ValueError(
-            f"coupling_of_runs must be None, 'rows' or a RowCoupling, got {value!r}"
-        )
+    named = isinstance(value, str) and value == "rows"
+    if not named and not isinstance(value, RowCoupling):
+        raise ValueError(f"coupling_of_runs must be None, 'rows' or a RowCoupling, got {value!r}")
     if not isinstance(init, str) or n_init < 2:
         raise ValueError(
             "coupling_of_runs needs two runs or more: set n_init to 4, say, and let init be a name"
@@ -29,7 +29,7 @@ def as_coupling(value, init, n_init, checkpoint):
             "checkpoint keeps runs that have nothing to do with each other: leave it out, or set "
             "coupling_of_runs=None"
         )
-    return RowCoupling() if value == "rows" else value
+    return RowCoupling() if named else value
 
 
 def run_coupled(coupling, model, partitions, draw, go, engine, schedules):
@@ -75,3 +75,23 @@ def _couple(partitions, coupling, turn):
     means = [average(resp, empty) if len(resp) > 1 else resp[0] for resp in runs]
     weight = np.concatenate([block.row_weight() for block in partitions[0].blocks])
     return couple_resp(runs, coupling, weight, turn, means)
+
+
+def couple_mixtures(a, b, X):
+    """Return responsibilities for either model that say what the other one knows."""
+    runs = [_responsibilities(given, name, X) for given, name in ((a, "a"), (b, "b"))]
+    if len(runs[0]) != len(runs[1]):
+        raise ValueError(f"a and b must be of the same rows, got {[len(run) for run in runs]}")
+    (first, second), _ = couple_resp(runs, RowCoupling(own=False))
+    return first, second
+
+
+def _responsibilities(given, name, X):
+    """Return what a model says of every row, or responsibilities that are given, in double."""
+    if not hasattr(given, "fit"):
+        return check_responsibilities(given, name)
+    if not hasattr(given, "predict_proba"):
+        raise ValueError(f"via='rows' couples mixtures, and {name} is none: {type(given).__name__}")
+    if X is None:
+        raise ValueError("via='rows' asks both models about the rows: pass them as X")
+    return np.asarray(given.predict_proba(X), dtype=np.float64)

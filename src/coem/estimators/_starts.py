@@ -21,12 +21,18 @@ def as_responsibilities(init, n_rows, n_components):
         raise ValueError(
             f"init must have shape ({n_rows}, {n_components}), rows by components, got {resp.shape}"
         )
-    if not np.isfinite(resp).all() or resp.min() < 0:
-        raise ValueError("init must hold responsibilities, finite and 0 or more")
+    return check_responsibilities(resp, "init")
+
+
+def check_responsibilities(given, name):
+    """Return an array in double whose rows sum to one."""
+    resp = np.asarray(given, dtype=np.float64)
+    if resp.ndim != 2 or not np.isfinite(resp).all() or resp.min(initial=0.0) < 0:
+        raise ValueError(f"{name} must hold responsibilities, finite and 0 or more")
     sums = resp.sum(axis=1, keepdims=True)
     if not sums.all():
-        raise ValueError(f"init: row {int(sums.argmin())} has no responsibility above 0")
-    return resp / sums if np.abs(sums - 1).max() > 1e-6 else resp
+        raise ValueError(f"{name}: row {int(sums.argmin())} has no responsibility above 0")
+    return resp / sums if np.abs(sums - 1).max(initial=0.0) > 1e-6 else resp
 
 
 def check_warm(other, estimator):

@@ -39,10 +39,15 @@ def shared_rows(a: Array, b: Array, shape: tuple[int, int], weight: Array | None
 
 def transition_of(mass: Array) -> Array:
     """Return p(h2|h1) for the mass that h1 and h2 share; p(h2) for an h1 without rows."""
-    rows, columns = mass.sum(axis=1, keepdims=True), mass.sum(axis=0)
+    rows = mass.sum(axis=1, keepdims=True)
     there = rows > 0
-    share = columns / columns.sum() if columns.sum() > 0 else np.full(len(columns), 1 / len(columns))
-    return np.where(there, mass / np.where(there, rows, 1.0), share)
+    return np.where(there, mass / np.where(there, rows, 1.0), _shares(mass.sum(axis=0)))
+
+
+def _shares(mass: Array) -> Array:
+    """Return p(h); uniform if there are no rows at all."""
+    whole = mass.sum()
+    return np.asarray(mass / whole) if whole > 0 else np.full(len(mass), 1.0 / len(mass))
 
 
 # -- coupling -----------------------------------------------------------------------------------
@@ -130,10 +135,8 @@ def excess(mass: Array) -> Array:
     If runs had nothing to do with each other, p(h2|h1) would be p(h2), which is a half for two
     components of equal size. An h1 without rows is nowhere above chance.
     """
-    total = mass.sum()
-    share = mass.sum(axis=0) / total if total > 0 else np.zeros(mass.shape[1])
     there = mass.sum(axis=1, keepdims=True) > 0
-    return np.where(there, _above(transition_of(mass), share), 0.0)
+    return np.where(there, _above(transition_of(mass), _shares(mass.sum(axis=0))), 0.0)
 
 
 def _above(p: Array, chance: Array) -> Array:
@@ -158,8 +161,7 @@ def fate(mass: Array) -> Fate:
     match = np.where(strength > MOST, best, -1)
     parts = back > MOST
     transition = transition_of(mass)
-    share = mass.sum(axis=0) / max(mass.sum(), np.finfo(np.float64).tiny)
-    union, chance = (transition * parts).sum(axis=1), parts @ share
+    union, chance = (transition * parts).sum(axis=1), parts @ _shares(mass.sum(axis=0))
     split = (match < 0) & parts.any(axis=1) & (_above(union, chance) > MOST)
     whole = np.where((match < 0) & ~split & (into.max(axis=1) > MOST), into.argmax(axis=1), -1)
     return Fate(transition, strength, match, split, whole)

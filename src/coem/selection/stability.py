@@ -367,9 +367,7 @@ def _compare(reference, others, weight, names):
     agreement = _agreement([labels, *(o.labels for o in others)], weight)
     matches = np.array([f.match for f in fates])
     transitions = [f.transition for f in fates]
-    return Stability(
-        reference.model, table, labels, stays, agreement, transitions, matches, weight
-    )
+    return Stability(reference.model, table, labels, stays, agreement, transitions, matches, weight)
 
 
 def _partners(fates, h):

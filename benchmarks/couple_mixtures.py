@@ -1,0 +1,172 @@
+"""Coupled runs of mixtures against restarts, and which components recur (Lin 2006, Fig. 4-6).
+
+Everything in the first tables costs the same: 240 rounds, of 4 runs or of 8. Of each way the run
+with the largest objective is kept, as `MixtureClusterer` does.
+"""
+
+import sys
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import normalized_mutual_info_score
+from trials import side_by_side, table
+
+from coem import AspectModel, MixtureClusterer, RowCoupling
+from coem.datasets import fetch_20newsgroups, fetch_citeseer, fetch_cluto, fetch_cora
+from coem.latent.shared_rows import transition_of
+from coem.metrics import cluster_entropy
+from coem.schedules import Linear
+from coem.selection import stability
+
+TRIALS = 5
+SETS = ("re0", "tr11", "wap", "hitech", "20 Newsgroups", "Cora", "Citeseer", "Cora, 3 views")
+
+# Ways to spend 240 rounds; the rounds after the last coupling are `max_iter`.
+WAYS = {
+    "8 runs of 30": {"n_init": 8, "max_iter": 30},
+    "4 runs of 60": {"n_init": 4, "max_iter": 60},
+    "the same, annealed": {"n_init": 4, "max_iter": 60, "beta": Linear(0.02, 1.0, 40)},
+    "one coupling, ring, others alone": {"coupling_of_runs": RowCoupling(1, 30, "ring", own=False)},
+    "one coupling, all, others alone": {"coupling_of_runs": RowCoupling(1, 30, "all", own=False)},
+    "one coupling, all": {"coupling_of_runs": RowCoupling(1, 30)},
+    "three, ring, others alone": {"coupling_of_runs": RowCoupling(3, 15, "ring", own=False)},
+    "three, ring": {"coupling_of_runs": RowCoupling(3, 15, "ring")},
+    "three, all (the default)": {"coupling_of_runs": RowCoupling()},
+    "the default, annealed": {"coupling_of_runs": RowCoupling(), "beta": Linear(0.02, 1.0, 40)},
+    "one coupling through the words": {},
+}
+
+
+def main():
+    names = sys.argv[1:] or SETS
+    for name in names:
+        compare(name)
+    recurrence()
+
+
+def load(name):
+    """Return the rows, their classes and the number of classes."""
+    if name.startswith(("Cora", "Citeseer")):
+        data = fetch_cora() if name.startswith("Cora") else fetch_citeseer()
+        X = data.views if name.endswith("views") else data.views["words"]
+        return X, data.target, len(data.target_names)
+    if name == "20 Newsgroups":
+        data = fetch_20newsgroups()
+        rows = np.random.default_rng(0).choice(len(data.target), 3000, replace=False)
+        X = data.views["body"][rows]
+        return X[:, np.diff(X.tocsc().indptr) >= 3], np.asarray(data.target)[rows], 20
+    data = fetch_cluto(name)
+    return data.views[data.views.names[0]], data.target, len(data.target_names)
+
+
+def compare(name):
+    """Print what every way of spending the rounds comes to."""
+    X, target, k = load(name)
+    n_rows = len(target)
+    print(f"### {name}: {n_rows} rows, {k} components, {TRIALS} trials\n")
+    ways = [way for way in WAYS if way != "one coupling through the words" or not is_views(X)]
+    tasks = [(X, target, k, way, trial) for way in ways for trial in range(TRIALS)]
+    values = np.array(side_by_side(trial_of, tasks)).reshape(len(ways), TRIALS, 3)
+    base = values[0]
+    rows = []
+    for way, value in zip(ways, values, strict=True):
+        gain = (value[:, 0] - base[:, 0]) / n_rows
+        larger = f"{int((gain > 0).sum())}/{TRIALS}"
+        rows.append((way, f"{gain.mean():+.3f}", larger, *map(spread, value[:, 1:].T)))
+    table(("", "objective a row", "larger", "entropy, bits", "NMI"), rows)
+
+
+def is_views(X):
+    return hasattr(X, "names")
+
+
+def spread(values):
+    """Return mean and standard error as text."""
+    return f"{values.mean():.3f} +- {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
+
+
+def trial_of(X, target, k, way, trial):
+    """Return objective, entropy and NMI of the run that is kept."""
+    if way == "one coupling through the words":
+        model = through_words(X, k, trial)
+    else:
+        settings = {"n_init": 4, "max_iter": rounds_left(WAYS[way])} | WAYS[way]
+        model = MixtureClusterer(k, tol=0, random_state=trial, **settings).fit(X)
+    labels = model.labels_
+    found = cluster_entropy(target, labels), normalized_mutual_info_score(target, labels)
+    return model.objective_, *found
+
+
+def rounds_left(settings):
+    coupling = settings.get("coupling_of_runs")
+    return 60 if coupling is None else 60 - coupling.times * coupling.after
+
+
+def through_words(X, k, trial):
+    """Couple four runs once with p(h2|h1) = sum_w p(w|h1) p(h2|w); `coem` does not offer it."""
+    seeds = np.random.RandomState(trial).randint(2**31 - 1, size=4)
+    usual = {"max_iter": 30, "tol": 0}
+    runs = [MixtureClusterer(k, random_state=seed, **usual).fit(X) for seed in seeds]
+    resp = [run.predict_proba(X) for run in runs]
+    (view,) = runs[0].view_names_
+    words = [run.families_[view].feature_probs(run.theta_[view]) for run in runs]
+    joint = [p * run.weights_[:, np.newaxis] for p, run in zip(words, runs, strict=True)]
+    posterior = [p / np.maximum(p.sum(axis=0), 1e-300) for p in joint]
+    ends = []
+    for me in range(4):
+        told = [resp[o] @ transition_of(words[o] @ posterior[me].T) for o in range(4) if o != me]
+        start = np.mean(told, axis=0)
+        ends.append(MixtureClusterer(k, init=start, **usual).fit(X))
+    return max(ends, key=lambda model: model.objective_)
+
+
+# -- recurrence ---------------------------------------------------------------------------------
+
+
+def recurrence():
+    """Print which components recur where groups are known, and where there are none."""
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    print("### Components that recur, of 10 runs\n")
+    lines = [line_of(*case) for case in cases()]
+    header = ("", "in all runs", "in half of them", "in none", "rows that stay", "adjusted Rand")
+    table(header, lines)
+
+
+def cases():
+    """Yield a name, a model and rows."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(40, 0.2), size=4)
+    far = rng.poisson(60 * topics[np.arange(400) % 4])
+    near = rng.poisson(6 * topics[np.arange(400) % 4] + 0.1)
+    flat = rng.poisson(1.5, size=(400, 40))
+    start = {"init": "k-means++", "tol": 1e-4}
+    for name, X, k in (
+        ("4 groups far apart, k = 4", far, 4),
+        ("4 groups that overlap, k = 4", near, 4),
+        ("the same, k = 8", near, 8),
+        ("no groups, k = 4", flat, 4),
+        ("no groups, k = 8", flat, 8),
+    ):
+        yield f"{name}, 1 start a run", MixtureClusterer(k, **start), X
+        yield f"{name}, 10 starts a run", MixtureClusterer(k, n_init=10, **start), X
+    yield "4 groups that overlap, aspects, k = 4", AspectModel(4, tol=1e-6), near
+    yield "no groups, aspects, k = 4", AspectModel(4, tol=1e-6), flat
+    for name in ("re0", "Cora", "20 Newsgroups"):
+        X, _, k = load(name)
+        model = MixtureClusterer(k, init="spherical", tol=1e-4)
+        yield f"{name}, k = {k}, 1 start a run", model, X
+        coupled = MixtureClusterer(k, tol=1e-4, n_init=4, coupling_of_runs="rows")
+        yield f"{name}, k = {k}, 4 coupled runs", coupled.set_params(init="spherical"), X
+
+
+def line_of(name, model, X):
+    found = stability(model.set_params(n_jobs=2), X, n_runs=10, random_state=0)
+    recurs = np.array([row.recurs for row in found.table])
+    counts = (recurs == 9).sum(), (recurs >= 5).sum(), (recurs == 0).sum()
+    shares = f"{found.row_stability.mean():.2f}", f"{found.mean_agreement:.2f}"
+    return (name, *(f"{n} of {len(recurs)}" for n in counts), *shares)
+
+
+if __name__ == "__main__":
+    main()
