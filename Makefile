@@ -57,6 +57,7 @@ experiments: setup
 	$(BIN)/python benchmarks/inits.py
 	$(BIN)/python benchmarks/inits.py --parts
 	$(BIN)/python benchmarks/as_traffic.py
+	$(BIN)/python benchmarks/couple_mixtures.py
 
 demo: setup
 	$(BIN)/python examples/demo.py

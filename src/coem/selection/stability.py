@@ -14,9 +14,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from coem.estimators._params import check_number
+from coem.estimators._params import check_number, check_weight
 from coem.estimators._records import Records
-from coem.estimators.clusterer import check_weight
 from coem.latent.shared_rows import fate, shared_rows
 from coem.views import as_views, is_several
 
