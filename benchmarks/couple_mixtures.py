@@ -20,6 +20,8 @@ from coem.selection import stability
 TRIALS = 5
 SETS = ("re0", "tr11", "wap", "hitech", "20 Newsgroups", "Cora", "Citeseer", "Cora, 3 views")
 
+WORDS = "one coupling through the words"
+
 # Ways to spend 240 rounds; the rounds after the last coupling are `max_iter`.
 WAYS = {
     "8 runs of 30": {"n_init": 8, "max_iter": 30},
@@ -32,14 +34,18 @@ WAYS = {
     "three, ring": {"coupling_of_runs": RowCoupling(3, 15, "ring")},
     "three, all (the default)": {"coupling_of_runs": RowCoupling()},
     "the default, annealed": {"coupling_of_runs": RowCoupling(), "beta": Linear(0.02, 1.0, 40)},
-    "one coupling through the words": {},
+    WORDS: {},
 }
+
+
+FEW = "8 runs of 30", "4 runs of 60", "the same, annealed", "three, all (the default)"
 
 
 def main():
     names = sys.argv[1:] or SETS
     for name in names:
-        compare(name)
+        compare(name, "random", list(WAYS))
+        compare(name, "spherical", FEW)
     recurrence()
     trust()
 
@@ -59,18 +65,16 @@ def load(name):
     return data.views[data.views.names[0]], data.target, len(data.target_names)
 
 
-def compare(name):
+def compare(name, init, ways):
     """Print what every way of spending the rounds comes to."""
     X, target, k = load(name)
-    n_rows = len(target)
-    print(f"### {name}: {n_rows} rows, {k} components, {TRIALS} trials\n")
-    ways = [way for way in WAYS if way != "one coupling through the words" or not is_views(X)]
-    tasks = [(X, target, k, way, trial) for way in ways for trial in range(TRIALS)]
+    print(f"### {name}: {len(target)} rows, {k} components, init={init!r}, {TRIALS} trials\n")
+    ways = [way for way in ways if way != WORDS or not is_views(X)]
+    tasks = [(X, target, k, init, way, trial) for way in ways for trial in range(TRIALS)]
     values = np.array(side_by_side(trial_of, tasks)).reshape(len(ways), TRIALS, 3)
-    base = values[0]
     rows = []
     for way, value in zip(ways, values, strict=True):
-        gain = (value[:, 0] - base[:, 0]) / n_rows
+        gain = (value[:, 0] - values[0, :, 0]) / len(target)
         larger = f"{int((gain > 0).sum())}/{TRIALS}"
         rows.append((way, f"{gain.mean():+.3f}", larger, *map(spread, value[:, 1:].T)))
     table(("", "objective a row", "larger", "entropy, bits", "NMI"), rows)
@@ -85,13 +89,13 @@ def spread(values):
     return f"{values.mean():.3f} +- {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
 
 
-def trial_of(X, target, k, way, trial):
+def trial_of(X, target, k, init, way, trial):
     """Return objective, entropy and NMI of the run that is kept."""
-    if way == "one coupling through the words":
-        model = through_words(X, k, trial)
+    if way == WORDS:
+        model = through_words(X, k, init, trial)
     else:
         settings = {"n_init": 4, "max_iter": rounds_left(WAYS[way])} | WAYS[way]
-        model = MixtureClusterer(k, tol=0, random_state=trial, **settings).fit(X)
+        model = MixtureClusterer(k, init=init, tol=0, random_state=trial, **settings).fit(X)
     labels = model.labels_
     found = cluster_entropy(target, labels), normalized_mutual_info_score(target, labels)
     return model.objective_, *found
@@ -102,11 +106,11 @@ def rounds_left(settings):
     return 60 if coupling is None else 60 - coupling.times * coupling.after
 
 
-def through_words(X, k, trial):
+def through_words(X, k, init, trial):
     """Couple four runs once with p(h2|h1) = sum_w p(w|h1) p(h2|w); `coem` does not offer it."""
     seeds = np.random.RandomState(trial).randint(2**31 - 1, size=4)
     usual = {"max_iter": 30, "tol": 0}
-    runs = [MixtureClusterer(k, random_state=seed, **usual).fit(X) for seed in seeds]
+    runs = [MixtureClusterer(k, init=init, random_state=seed, **usual).fit(X) for seed in seeds]
     resp = [run.predict_proba(X) for run in runs]
     (view,) = runs[0].view_names_
     words = [run.families_[view].feature_probs(run.theta_[view]) for run in runs]
@@ -152,11 +156,11 @@ def cases():
     yield "no groups, aspects, k = 4", AspectModel(4, tol=1e-6), flat
 
 
-def trust():
+def trust(names=("re0", "tr11", "wap", "Cora", "20 Newsgroups")):
     """Print whether components that recur are closer to the classes than those that do not."""
     print("### Class entropy within components, in bits, 10 runs\n")
     rows = []
-    for name in ("re0", "tr11", "wap", "Cora", "20 Newsgroups"):
+    for name in names:
         X, target, k = load(name)
         usual = {"init": "spherical", "tol": 1e-4, "n_jobs": 2}
         for way, settings in (

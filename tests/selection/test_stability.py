@@ -7,7 +7,7 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from coem import AspectModel, MixtureClassifier, MixtureClusterer, Views
+from coem import AspectModel, MixtureClassifier, MixtureClusterer, SphericalKMeans, Views
 from coem.selection import Stability, stability
 
 
@@ -175,6 +175,8 @@ def test_other_models_that_assign_rows():
     aspects = stability(AspectModel(3, max_iter=60), X, n_runs=4, random_state=0)
     assert [row.recurs for row in aspects.table] == [3] * 3
     assert len(aspects.table[0].features) == 6
+    cosines = stability(SphericalKMeans(3), X, n_runs=4, random_state=0)
+    assert cosines.n_others == 3
     points = stability(KMeans(3, n_init=5), blobs(3), n_runs=4, random_state=0)
     assert [row.recurs for row in points.table] == [3] * 3
     assert points.table[0].features == []
