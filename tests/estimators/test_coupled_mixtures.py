@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from coem import AspectModel, MixtureClusterer, RowCoupling, Views, couple
+from coem.analysis import entropy_trace
 from coem.datasets import fetch_cluto
 from coem.latent.shared_rows import couple_resp
 from coem.schedules import Linear
@@ -170,3 +171,10 @@ def test_what_cannot_be_coupled_is_refused_before_any_work(bad, words):
 def test_a_coupling_survives_cloning():
     model = clone(make())
     assert model.coupling_of_runs == RowCoupling(2, 4)
+
+
+def test_an_onlooker_sees_the_rounds_of_all_phases():
+    X = counts()
+    trace = entropy_trace(make(), X, np.arange(len(X)) % 3)
+    assert [record.round for record in trace] == list(range(1, 15))
+    assert all(record.entropy >= 0 for record in trace)

@@ -164,11 +164,11 @@ class BaseMixture(BaseEstimator):
             if coupling is None:
                 results = each_run(engine, run, len(seeds))
             else:
-                datas = [Partition(matrices, empty, weight, allowed) for _ in seeds]
+                partitions = [Partition(matrices, empty, weight, allowed) for _ in seeds]
                 results, self.transition_ = run_coupled(
-                    coupling, model, datas, begin, self._em, engine, self._schedules()
+                    coupling, model, partitions, begin, self._em, engine, self._schedules()
                 )
-                del datas  # with the posteriors of all runs
+                del partitions  # with the posteriors of all runs
             self._keep(model, results, seeds)
             data = Partition(matrices, empty, weight)
             plain = partial(run, self.best_run_, engine, None, beta=Constant(1.0))
