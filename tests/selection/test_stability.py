@@ -7,7 +7,14 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from coem import AspectModel, MixtureClassifier, MixtureClusterer, SphericalKMeans, Views
+from coem import (
+    AspectModel,
+    MixtureClassifier,
+    MixtureClusterer,
+    SphericalKMeans,
+    TrafficModel,
+    Views,
+)
 from coem.selection import Stability, stability
 
 
@@ -216,6 +223,7 @@ def test_progress_goes_to_stderr(capsys):
     ("model", "settings", "words"),
     [
         (MixtureClassifier(), {}, "groups rows, got MixtureClassifier"),
+        (TrafficModel(2), {}, "TrafficModel assigns no rows"),
         (AgglomerativeClustering(), {}, "AgglomerativeClustering has no random_state"),
         (MixtureClusterer(2, init=np.ones((4, 2))), {}, "runs from a given start are the same"),
         (MixtureClusterer(2), {"n_runs": 1}, "n_runs must be an integer of 2 or more"),

@@ -253,6 +253,8 @@ def _check_model(model, last, subsample):
     name = type(last).__name__
     if not hasattr(model, "fit") or is_classifier(last):
         raise ValueError(f"stability examines a model that groups rows, got {name}")
+    if not any(hasattr(model, way) for way in ("predict", "transform", "fit_predict")):
+        raise ValueError(f"{name} assigns no rows to its components: there is nothing to compare")
     if not _seeds_of(model):
         raise ValueError(f"{name} has no random_state: all of its runs would be the same")
     init = getattr(last, "init", "random")
