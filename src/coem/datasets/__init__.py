@@ -14,6 +14,7 @@ from coem.datasets._linqs import fetch_citeseer, fetch_cora
 from coem.datasets._news_pairs import fetch_news_pairs
 from coem.datasets._newsgroups import fetch_20newsgroups
 from coem.datasets._reuters import fetch_reuters
+from coem.datasets._smart import fetch_cranfield, fetch_medline
 from coem.datasets._stdlib import load_stdlib
 from coem.datasets._webkb import fetch_webkb
 
@@ -23,6 +24,8 @@ __all__ = [
     "fetch_citeseer",
     "fetch_cluto",
     "fetch_cora",
+    "fetch_cranfield",
+    "fetch_medline",
     "fetch_news_pairs",
     "fetch_reuters",
     "fetch_webkb",

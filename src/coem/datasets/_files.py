@@ -119,6 +119,16 @@ REGISTRY: dict[str, Source] = {
         members=r"(?:course|department|faculty|other|project|staff|student)/[a-z]+/[^/]+",
         exact=False,
     ),
+    "medline": Source(
+        url="http://ir.dcs.gla.ac.uk/resources/test_collections/medl/med.tar.gz",
+        sha256={"med.tar": "9700baf7928e1ce30c1c1928bd4869b61bf2c5fa827c41d587ebddf060d00f3a"},
+        members=r"MED\.(?:ALL|QRY|REL)",
+    ),
+    "cranfield": Source(
+        url="http://ir.dcs.gla.ac.uk/resources/test_collections/cran/cran.tar.gz",
+        sha256={"cran.tar": "6d7fd9362ee7e93f6e5c6a03ae62025ea0dc860928d057eb1174aa3b601b7c70"},
+        members=r"cran\.all\.1400|cran\.qry|cranqrel",
+    ),
     "cluto": Source(
         url="http://glaros.dtc.umn.edu/gkhome/cluto/cluto/download",
         sha256={},
