@@ -58,6 +58,9 @@ experiments: setup
 	$(BIN)/python benchmarks/inits.py --parts
 	$(BIN)/python benchmarks/as_traffic.py
 	$(BIN)/python benchmarks/couple_mixtures.py
+	$(BIN)/python benchmarks/coupled_runs.py
+	$(BIN)/python benchmarks/coupled_runs.py --start both --pairs 5
+	$(BIN)/python benchmarks/synthetic_aspects.py
 
 demo: setup
 	$(BIN)/python examples/demo.py
