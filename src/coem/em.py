@@ -61,7 +61,9 @@ class Stopping:
     def _new_maximum(self, record: Round) -> bool:
         better = False
         for v, value in enumerate(record.log_likelihood):
-            if value > self._maxima.get(v, -float("inf")):
+            known = self._maxima.get(v, -float("inf"))
+            # By more than rounding, or two states taking turns would never end.
+            if value > known + 1e-12 * abs(value):
                 self._maxima[v] = value
                 better = True
         return better

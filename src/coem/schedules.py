@@ -213,6 +213,8 @@ def as_schedule(value: float | Schedule, name: str) -> Schedule:
 def _check_numbers(kind: str, *values: float) -> None:
     if not all(isinstance(v, Real) and not isinstance(v, bool) for v in values):
         raise TypeError(f"{kind} takes numbers, got {', '.join(map(repr, values))}")
+    if any(v != v for v in values):
+        raise ValueError(f"{kind} takes numbers, and NaN is none")
 
 
 def _check_rounds(rounds: int) -> None:

@@ -176,6 +176,22 @@ void scores(const Csr& X, const T* table, int64_t k, double* out) {
     }
 }
 
+template <class T>
+void nearest(const Csr& X, const T* table, int64_t k, int64_t first, int64_t last,
+             int32_t* labels, double* values) {
+    Buffer<double> padded;
+    double* sums = padded.of(k + LANES);
+    Rows<T> row(X);
+    for (int64_t i = first; i < last; ++i) {
+        row.seek(i);
+        score_row(row, table, k, sums);
+        int64_t best = 0;
+        for (int64_t j = 1; j < k; ++j) best = sums[j] > sums[best] ? j : best;
+        labels[i] = static_cast<int32_t>(best);
+        values[i] = sums[best];
+    }
+}
+
 // ---- posterior: from log joint to responsibilities ----------------------------------------
 
 // One row's log joint, padded to whole vectors with components that have no chance.
@@ -444,7 +460,7 @@ template <class T> double table_sum(const T* table, int64_t lo, int64_t hi) {
 }  // namespace
 
 template <class T> const Kernels<T>& table() {
-    static const Kernels<T> all{scores<T>,          posterior<T>,        count_active<T>, list_active<T>,
+    static const Kernels<T> all{scores<T>,          nearest<T>,         posterior<T>,        count_active<T>, list_active<T>,
                                 accumulate_list<T>,  accumulate_tile<T>, fill_table<T>,
                                 table_sum<T>};
     return all;

@@ -66,6 +66,10 @@ struct Kernels {
     // out (n, k) = X table^T. A table (V, k) holds the components of a word side by side, and has
     // eight spare cells at its end, for reading whole vectors.
     void (*scores)(const Csr&, const T* table, std::int64_t k, double* out);
+    // labels (n) and values (n) = the largest of the scores of the rows first <= i < last, and where
+    // it is; of equals the first
+    void (*nearest)(const Csr&, const T* table, std::int64_t k, std::int64_t first,
+                    std::int64_t last, std::int32_t* labels, double* values);
     void (*posterior)(const PosteriorArgs&, T* resp);
     // counts (k) += how many of the rows matter to each component
     void (*count_active)(const T* resp, std::int64_t n, std::int64_t k, std::int64_t* counts);

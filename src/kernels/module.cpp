@@ -94,6 +94,20 @@ void scores(const Any1& indptr, const Any1& indices, const Any1& data, const In1
     kernels<T>().scores(X, table.data(), k, out.data());
 }
 
+template <class T>
+void nearest(const Any1& indptr, const Any1& indices, const Any1& data, const In1<T>& table,
+             std::int64_t k, std::int64_t first, std::int64_t last,
+             const Out1<std::int32_t>& labels, const Out1<double>& values) {
+    const Csr X = csr(indptr, indices, data);
+    require(extent(labels.shape(0)) == X.n_rows && extent(values.shape(0)) == X.n_rows,
+            "labels and values must have one entry for each row of X");
+    require(k > 0 && table.shape(0) >= 8 && (extent(table.shape(0)) - 8) % k == 0,
+            "table must have k cells a word and eight to spare");
+    require(0 <= first && first <= last && last <= X.n_rows, "rows out of range");
+    const nb::gil_scoped_release free;
+    kernels<T>().nearest(X, table.data(), k, first, last, labels.data(), values.data());
+}
+
 template <class T> std::vector<std::int64_t> count_active(const In2<T>& resp) {
     std::vector<std::int64_t> counts(resp.shape(1), 0);
     const nb::gil_scoped_release free;
@@ -217,6 +231,8 @@ template <class T> void bind(nb::module_& m) {
     const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("scores", scores<T>, exact("indptr"), exact("indices"), exact("data"), exact("table"),
           exact("out"));
+    m.def("nearest", nearest<T>, exact("indptr"), exact("indices"), exact("data"), exact("table"),
+          nb::arg("k"), nb::arg("first"), nb::arg("last"), exact("labels"), exact("values"));
     m.def("count_active", count_active<T>, exact("resp"));
     m.def("list_active", list_active<T>, exact("resp"), nb::arg("first"), exact("places"),
           exact("rows"), exact("weights"));

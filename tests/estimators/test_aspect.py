@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from coem import AspectModel, RunCoupling, Views, couple
 from coem.latent.runs import AMONG, VIAS
-from coem.schedules import Linear
+from coem.schedules import Linear, Steps
 
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -353,3 +353,16 @@ def test_progress_is_written_to_stderr(capsys):
     AspectModel(3, coupling="a", max_iter=2, verbose=10).fit(X)
     written = capsys.readouterr().err
     assert "[AspectModel] run 2, phase 2, round 2: objective" in written
+
+
+def test_a_clone_keeps_the_fitted_models_that_it_starts_from():
+    X = np.random.default_rng(0).poisson(1.0, (12, 9))
+    one, two = (AspectModel(3, n_runs=1, max_iter=3, random_state=seed).fit(X) for seed in (0, 1))
+    for init in (one, [one, two]):
+        model = AspectModel(3, init=init, max_iter=2)
+        assert clone(model).fit(X).kl_ == model.fit(X).kl_
+
+
+def test_a_schedule_without_a_number_is_refused():
+    with pytest.raises(ValueError, match="NaN is none"):
+        Steps([1.0, float("nan")], 3)

@@ -154,12 +154,15 @@ def walk_steps(
 def _checked_edges(adjacency: Matrix) -> sparse.csr_array:
     """Return a symmetric adjacency in double, without stored zeros."""
     edges = sparse.csr_array(adjacency, dtype=np.float64, copy=True)
+    edges.check_format()  # before C code trusts its indices
+    if not np.isfinite(edges.data).all():
+        raise ValueError("adjacency must have edges, all of a finite weight above 0")
     edges.sum_duplicates()
     edges.eliminate_zeros()
     n, m = edges.shape
     if n != m or (edges != edges.T).nnz:
         raise ValueError("adjacency must be symmetric; A + A.T makes a directed graph undirected")
-    if edges.nnz == 0 or not (edges.data > 0).all() or not np.isfinite(edges.data).all():
+    if edges.nnz == 0 or not (edges.data > 0).all():
         raise ValueError("adjacency must have edges, all of a finite weight above 0")
     return edges
 

@@ -1,14 +1,13 @@
 """What the mixture estimators share: validation, restarts, prediction."""
 
 import warnings
-from copy import deepcopy
 from dataclasses import fields, replace
 from functools import partial, reduce
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import log_softmax
-from sklearn.base import BaseEstimator, _clone_parametrized
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,7 +31,7 @@ from coem.estimators._params import (
 )
 from coem.estimators._records import Records, progress, round_record
 from coem.estimators._restarts import draw_seeds, each_run, run_records
-from coem.estimators._starts import as_responsibilities, check_warm
+from coem.estimators._starts import KeepsInit, as_responsibilities, check_warm
 from coem.initialise import INITS
 from coem.io.checkpoint import Checkpoint, fingerprint, flat_theta
 from coem.latent.block import Partition, any_empty
@@ -45,7 +44,7 @@ ASSIGNS = ("joint", "average")
 DEAD = 1e-2  # a component that expects fewer rows (of mean weight) than this is reported
 
 
-class BaseMixture(BaseEstimator):
+class BaseMixture(KeepsInit, BaseEstimator):
     """Mixture over views: everything but what a label means."""
 
     _inits = INITS
@@ -97,13 +96,6 @@ class BaseMixture(BaseEstimator):
     def __sklearn_is_fitted__(self):
         """Tell scikit-learn if there are parameters."""
         return hasattr(self, "theta_")
-
-    def __sklearn_clone__(self):
-        """Return an unfitted copy; a fitted model that serves as `init` stays fitted."""
-        copied = _clone_parametrized(self)
-        if isinstance(getattr(self, "init", None), BaseMixture):
-            copied.init = deepcopy(self.init)
-        return copied
 
     # -- data --------------------------------------------------------------------------------
 

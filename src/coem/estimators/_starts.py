@@ -1,6 +1,9 @@
 """Starts that a user gives: responsibilities, or a fitted model."""
 
+from copy import deepcopy
+
 import numpy as np
+from sklearn.base import _clone_parametrized
 
 from coem.estimators._families import shape_of
 from coem.initialise import INITS
@@ -62,3 +65,16 @@ def first_classes(init, classes, sizes):
             "init: the fitted model has other classes, or other numbers of components for them"
         )
     return np.array(theirs)
+
+
+class KeepsInit:
+    """A clone of an estimator with a fitted model for its `init` starts from that model, too."""
+
+    def __sklearn_clone__(self):
+        """Return an unfitted copy; fitted models that serve as `init` stay fitted."""
+        copied = _clone_parametrized(self)
+        init = getattr(self, "init", None)
+        parts = init if isinstance(init, list | tuple) else [init]
+        if any(hasattr(part, "fit") for part in parts):
+            copied.init = deepcopy(init)
+        return copied

@@ -12,6 +12,17 @@ def posterior(
     objective: Array,
     resp: Array,
 ) -> None: ...
+def nearest(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    table: Array,
+    k: int,
+    first: int,
+    last: int,
+    labels: Array,
+    values: Array,
+) -> None: ...
 def count_active(resp: Array) -> list[int]: ...
 def list_active(resp: Array, first: int, places: Array, rows: Array, weights: Array) -> None: ...
 def accumulate_list(

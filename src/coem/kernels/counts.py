@@ -64,6 +64,15 @@ def accumulate(X: Matrix, resp: Array) -> Array:
     return sums
 
 
+def nearest(X: Matrix, table: Array, rows: slice, labels: Array, values: Array) -> None:
+    """Set `labels` and `values` of some rows to the largest of ``X @ table.T`` and its place.
+
+    Of equals the first wins. `labels` (int32) and `values` (float64) have an entry for every row.
+    """
+    csr = _csr(X, table.shape[1])
+    _compiled.nearest(*csr, _memory(table), len(table), rows.start, rows.stop, labels, values)
+
+
 def log_table(sums: Array, alpha: float, dtype: Any) -> Array:
     """Return the logarithms of the rows of ``sums + alpha``, each normalised to one.
 

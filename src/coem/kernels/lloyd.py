@@ -45,9 +45,10 @@ class Lloyd:
         def work(part: tuple[slice, Matrix]) -> None:
             rows, X = part
             if sp.issparse(X):
-                values = counts.scores(X, directions)
-            else:  # in double: a product in single would depend on the part
-                values = X.astype(np.float64, copy=False) @ directions.T
+                counts.nearest(self.X, directions, rows, self.labels, self.cosines)
+                return
+            # In double: a product in single would depend on the part.
+            values = X.astype(np.float64, copy=False) @ directions.T
             best = values.argmax(axis=1)
             self.labels[rows] = best
             self.cosines[rows] = values[np.arange(len(values)), best]
@@ -66,7 +67,10 @@ class Lloyd:
         rows = np.tile(changed, 2)[order]
         mass = np.concatenate([-weight[changed], weight[changed]])[order]
         offsets = np.searchsorted(clusters[order], np.arange(self.k + 1)).tolist()
-        worn = self._worn(labels, weight, changed)
+        worn = self._worn(labels, weight, changed) | (
+            # Also where that is less work than what has changed.
+            np.diff(offsets) > np.bincount(labels[labels >= 0], minlength=self.k)
+        )
 
         def work(j: int) -> None:
             if worn[j]:

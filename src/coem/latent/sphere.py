@@ -135,11 +135,7 @@ class Sphere:
     ) -> Concepts:
         """Return the concept vectors of a view for the partition handed on to it (Eq. 9)."""
         cache: Partitions = data.cache
-        source = self._source(data, turn)
-        rows = np.arange(data.n_rows)
-        labels = np.stack([view.labels for view in cache.views])[source, rows]
-        labels[source < 0] = -1
-        cosines = np.stack([view.cosines for view in cache.views])[source, rows]
+        labels, cosines = self._handed_on(data, turn)
         weight = np.ones(data.n_rows) if data.weight is None else data.weight
         for cluster, row in refill(labels, np.where(weight > 0, cosines, np.inf), self.n_clusters):
             labels[row] = cluster
@@ -152,6 +148,16 @@ class Sphere:
             directions=_replaced(theta.directions, turn, new),
             version=_replaced(theta.version, turn, theta.version[turn] + 1),
         )
+
+    def _handed_on(self, data: Partition, turn: int) -> tuple[Array, Array]:
+        """Return the partition that a turn learns from, -1 for no cluster, and its cosines."""
+        views: list[Lloyd] = data.cache.views
+        if self.n_views == 1 and data.empty is None:
+            return views[0].labels.copy(), views[0].cosines
+        source, rows = self._source(data, turn), np.arange(data.n_rows)
+        labels = np.stack([view.labels for view in views])[source, rows]
+        labels[source < 0] = -1
+        return labels, np.stack([view.cosines for view in views])[source, rows]
 
     def _source(self, data: Partition, turn: int) -> Array:
         """Return the view whose partition each row has in a turn, -1 if it takes no part."""
@@ -194,6 +200,8 @@ def refill(labels: Array, cosines: Array, n_clusters: int) -> list[tuple[int, in
 
 def _agreement_rate(labels: Array, weight: Array) -> float:
     """Return the weighted share of pairs of views that agree on a row (Eq. 16 for two views)."""
+    if labels.shape[1] == 1:
+        return 1.0
     share, comparable = agreeing(labels.T, (labels.T >= 0).astype(np.float64))
     weight = weight * comparable
     return float(weight @ share / weight.sum()) if weight.sum() > 0 else 1.0
