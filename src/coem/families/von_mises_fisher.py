@@ -195,6 +195,9 @@ def _lengths(X: Matrix) -> Array:
 def _root_of_squares(X: Matrix) -> Array:
     if isinstance(X, np.ndarray):
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
+    if not X.has_canonical_format:  # an entry given in parts is their sum
+        X = X.copy()
+        X.sum_duplicates()
     squares = np.square(X.data, dtype=np.float64)
     lines = sp.csr_array((squares, X.indices, X.indptr), shape=X.shape)
     return np.asarray(np.sqrt(lines @ np.ones(X.shape[1])))
