@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -15,6 +16,7 @@ from coem import (
     TrafficModel,
     Views,
 )
+from coem.latent.shared_rows import rand_index, shared_rows
 from coem.selection import Stability, stability
 
 
@@ -175,6 +177,29 @@ def test_weights_count_rows():
     found = stability(MixtureClusterer(2, n_init=5), X, sample_weight=weight, random_state=0)
     assert [row.recurs for row in found.table] == [9, 9]
     assert sorted(row.share for row in found.table) == pytest.approx([0.5, 0.5])
+
+
+def test_weights_count_in_the_agreement_of_runs():
+    rng = np.random.default_rng(0)
+    a, b, weight = rng.integers(4, size=80), rng.integers(3, size=80), rng.integers(4, size=80)
+    twice = np.repeat(a, weight), np.repeat(b, weight)
+    assert rand_index(shared_rows(a, b, (4, 3), weight)) == pytest.approx(
+        adjusted_rand_score(*twice)
+    )
+    assert rand_index(shared_rows(a, b, (4, 3))) == pytest.approx(adjusted_rand_score(a, b))
+    assert rand_index(shared_rows(a, a, (4, 4), weight)) == pytest.approx(1.0)
+    assert rand_index(np.array([[5.0]])) == adjusted_rand_score([0] * 5, [0] * 5) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("names", "several", "message"),
+    [(["a"], False, "1 names for"), (["a", "b"], True, "for one matrix")],
+)
+def test_wrong_names_are_refused_before_any_fit(names, several, message):
+    X, _ = groups([20, 20])
+    data = Views(one=X, two=X) if several else X
+    with pytest.raises(ValueError, match=message):
+        stability(MixtureClusterer(2, max_iter="never looked at"), data, feature_names=names)
 
 
 def test_other_models_that_assign_rows():

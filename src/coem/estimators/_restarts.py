@@ -13,11 +13,12 @@ def draw_seeds(random_state, n):
 
 
 def each_run(engine, run, n):
-    """Return the results of ``run(index, engine)`` for `n` runs, side by side if there are threads.
+    """Return the results of ``run(index, engine)`` for `n` runs.
 
-    One thread a run: the bits are those of one run after another.
+    Side by side, one thread a run, if no thread is idle then, else one run after another on all
+    threads: the bits are the same.
     """
-    if n > 1 and engine.n_workers > 1:
+    if n >= engine.n_workers > 1:
         serial = LocalEngine(1)
         return engine.map(lambda index: run(index, serial), range(n))
     return [run(index, engine) for index in range(n)]

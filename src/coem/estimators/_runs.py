@@ -10,8 +10,11 @@ from sklearn.utils import Bunch
 
 from coem.em import em
 from coem.engine import LocalEngine
+from coem.estimators._aspects import held_out_pairs
 from coem.estimators._params import check_choice, check_dtype, check_number, check_workers
 from coem.estimators._records import Records, progress
+from coem.estimators._restarts import draw_seeds, each_run
+from coem.kernels.aspect import Pairs
 from coem.latent.aspect import AspectData, divergence, log_likelihood, to_divergence
 from coem.latent.runs import AMONG, RunCoupling
 from coem.schedules import Constant, Later, as_schedule
@@ -124,6 +127,23 @@ class Outcome:
         return self.runs[int(np.argmax([run.merit for run in self.runs]))]
 
 
+def fit_runs(estimator, plan, model, counts, weight, given):
+    """Take all runs through their phases and set what is told of them; return the best.
+
+    `given` are the starts in the form that the kernels read, or None if they are to be drawn.
+    """
+    n_runs = estimator.n_runs if given is None else len(given)
+    plan.check_runs(n_runs)
+    held_out = held_out_pairs(estimator.validation, counts.shape, model.dtype)
+    seeds = draw_seeds(estimator.random_state, n_runs)
+    with LocalEngine(estimator.n_jobs) as engine:
+        pairs = Pairs.of(counts, weight, model.dtype)
+        starts = given or [model.random(pairs, np.random.default_rng(seed)) for seed in seeds]
+        outcome = run_all(model, pairs, held_out, starts, plan, engine)
+    keep_best(estimator, outcome)
+    return outcome.best
+
+
 def run_all(model, pairs, held_out, starts, plan, engine):
     """Take every run through its phases."""
     runs = [Run(index, theta, AspectData(pairs, held_out)) for index, theta in enumerate(starts)]
@@ -131,19 +151,10 @@ def run_all(model, pairs, held_out, starts, plan, engine):
     for phase in range(1 if plan.coupling is None else plan.rounds + 1):
         if phase > 0:
             outcome.links += _couple(runs, plan, pairs, phase)
-        outcome.records += _each(
-            runs, engine, lambda run, e, p=phase: _go_on(model, run, p, plan, e)
+        outcome.records += each_run(
+            engine, lambda i, e, p=phase: _go_on(model, runs[i], p, plan, e), len(runs)
         )
     return outcome
-
-
-def _each(runs, engine, work):
-    """Return what `work` does with every run, on the threads of the engine."""
-    if len(runs) >= engine.n_workers > 1:
-        # One thread a run: the bits are those of one run after another.
-        serial = LocalEngine(1)
-        return engine.map(lambda run: work(run, serial), runs)
-    return [work(run, engine) for run in runs]
 
 
 def _go_on(model, run, phase, plan, engine):
@@ -239,13 +250,14 @@ def keep_best(estimator, outcome):
         )
 
 
-def warn_of_dead(weights, pairs, what):
+def warn_of_dead(weights, best, what):
     """Warn of components, or what they are called here, that no count belongs to."""
-    dead = np.flatnonzero(weights * len(pairs.counts) < DEAD)
-    if len(dead) and len(pairs.counts):
+    n_counts = len(best.data.pairs.counts)
+    dead = np.flatnonzero(weights * n_counts < DEAD)
+    if len(dead) and n_counts:
         warnings.warn(
             f"{what} {dead.tolist()} of {len(weights)} died: no count belongs to them; use fewer "
             f"{what}",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=4,
         )

@@ -4,7 +4,6 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from coem.engine import LocalEngine
@@ -13,7 +12,6 @@ from coem.estimators._aspects import (
     check_counts,
     completion,
     given_aspects,
-    held_out_pairs,
     per_count,
     precision,
     pseudo_counts,
@@ -21,7 +19,7 @@ from coem.estimators._aspects import (
 from coem.estimators._families import read_views
 from coem.estimators._methods import wllr
 from coem.estimators._params import check_choice, check_number, check_weight, undo_on_error
-from coem.estimators._runs import Plan, keep_best, run_all, warn_of_dead
+from coem.estimators._runs import Plan, fit_runs, warn_of_dead
 from coem.estimators._starts import KeepsInit
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import Aspect, Aspects, AspectTheta, fold_in
@@ -197,19 +195,11 @@ class AspectModel(KeepsInit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         weight = check_weight(sample_weight, counts)
         dtype = precision(self.dtype, counts, self.n_components)
         model = Aspect(self.n_components, *priors, dtype)
-        held_out = held_out_pairs(self.validation, counts.shape, dtype)
         given = given_aspects(self.init, self.n_components, counts.shape)
-        n_runs = self.n_runs if given is None else len(given)
-        plan.check_runs(n_runs)
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_runs)
-        with LocalEngine(self.n_jobs) as engine:
-            pairs = Pairs.of(counts, weight, dtype)
-            if given is None:
-                starts = [model.random(pairs, np.random.default_rng(seed)) for seed in seeds]
-            else:
-                starts = [AspectTheta.of(start, dtype) for start in given]
-            outcome = run_all(model, pairs, held_out, starts, plan, engine)
-        self._keep(outcome, pairs)
+        starts = given and [AspectTheta.of(start, dtype) for start in given]
+        best = fit_runs(self, plan, model, counts, weight, starts)
+        self.weights_, self.x_given_h_, self.y_given_h_ = best.theta.plain
+        warn_of_dead(self.weights_, best, "components")
         return self
 
     def _read(self, X, *, reset):
@@ -221,12 +211,6 @@ class AspectModel(KeepsInit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             )
         views = read_views(self, X, reset=reset)
         return check_counts(views[views.names[0]], "X")
-
-    def _keep(self, outcome, pairs):
-        """Set the fitted attributes from the best of the runs, and warn of what matters."""
-        self.weights_, self.x_given_h_, self.y_given_h_ = outcome.best.theta.plain
-        keep_best(self, outcome)
-        warn_of_dead(self.weights_, pairs, "components")
 
     # -- what a fitted model can tell ----------------------------------------------------------
 
@@ -263,7 +247,9 @@ class AspectModel(KeepsInit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             False: the rows are those of `fit`, in their order, and the score is the mean of
             log p(x, y) over the counts. True: they are other rows, and the score is the mean of
             log p(y | x), where each row is folded in on every other of its non-zeros, and one
-            count more of p(h), and scored on the rest.
+            count more of p(h), and scored on the rest. Cross-validation holds rows out: give it
+            ``scoring=lambda model, X, y=None: model.score(X, new_rows=True)``, or folds of equal
+            size pass for the rows of `fit`.
 
         Returns
         -------

@@ -4,20 +4,18 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from coem.engine import LocalEngine
 from coem.estimators._aspects import (
     check_counts,
     given_traffic,
-    held_out_pairs,
     per_count,
     precision,
 )
 from coem.estimators._families import read_views
 from coem.estimators._params import check_number, undo_on_error
-from coem.estimators._runs import Plan, keep_best, run_all, warn_of_dead
+from coem.estimators._runs import Plan, fit_runs, warn_of_dead
 from coem.estimators._starts import KeepsInit
 from coem.kernels.aspect import Pairs
 from coem.latent.runs import HUB_VIAS, couple_hubs
@@ -177,27 +175,12 @@ class TrafficModel(KeepsInit, BaseEstimator):
         n, k = counts.shape[0], self.n_hubs
         dtype = precision(self.dtype, counts, k, extra=n * k**2)
         model = TrafficFlow(k, float(self.smoothing), dtype)
-        held_out = held_out_pairs(self.validation, counts.shape, dtype)
         given = given_traffic(self.init, k, n)
-        n_runs = self.n_runs if given is None else len(given)
-        plan.check_runs(n_runs)
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=n_runs)
-        with LocalEngine(self.n_jobs) as engine:
-            pairs = Pairs.of(counts, None, dtype)
-            if given is None:
-                starts = [model.random(pairs, np.random.default_rng(seed)) for seed in seeds]
-            else:
-                starts = [TrafficTheta.of(start, dtype) for start in given]
-            outcome = run_all(model, pairs, held_out, starts, plan, engine)
-        self._keep(outcome, pairs)
+        starts = given and [TrafficTheta.of(start, dtype) for start in given]
+        best = fit_runs(self, plan, model, counts, None, starts)
+        self.alpha_, self.beta_ = best.theta.plain
+        warn_of_dead(best.theta.plain.weights, best, "hubs")
         return self
-
-    def _keep(self, outcome, pairs):
-        """Set the fitted attributes from the best of the runs, and warn of what matters."""
-        best = outcome.best.theta.plain
-        self.alpha_, self.beta_ = best
-        keep_best(self, outcome)
-        warn_of_dead(best.weights, pairs, "hubs")
 
     def _read(self, X, *, reset):
         """Return checked counts between nodes."""

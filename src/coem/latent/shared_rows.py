@@ -37,6 +37,22 @@ def shared_rows(a: Array, b: Array, shape: tuple[int, int], weight: Array | None
     return counts.reshape(shape).astype(np.float64)
 
 
+def rand_index(mass: Array) -> float:
+    """Return the adjusted Rand index of two partitions from the weight of the rows they share.
+
+    A weight counts as so many rows, which scikit-learn's `adjusted_rand_score` cannot be told.
+    """
+
+    def pairs(counts: Array) -> float:
+        return float((counts * (counts - 1.0)).sum()) / 2
+
+    both, first, second = pairs(mass), pairs(mass.sum(axis=1)), pairs(mass.sum(axis=0))
+    whole = pairs(mass.sum(keepdims=True))
+    chance = first * second / whole if whole > 0 else 0.0
+    room = (first + second) / 2 - chance
+    return (both - chance) / room if abs(room) > 1e-12 * max(whole, 1.0) else 1.0
+
+
 def transition_of(mass: Array) -> Array:
     """Return p(h2|h1) for the mass that h1 and h2 share; p(h2) for an h1 without rows."""
     rows = mass.sum(axis=1, keepdims=True)

@@ -18,6 +18,7 @@ from coem.estimators._held_out import best_temperature
 from coem.estimators._params import check_number
 from coem.estimators._records import Records
 from coem.labels import read_knowledge
+from coem.selection._figures import two_panels
 from coem.selection.splitters import LabeledKFold, LabeledShuffleSplit
 from coem.views import as_views, is_several
 
@@ -74,12 +75,7 @@ class Diagnosis:
         -------
         figure : matplotlib.figure.Figure
         """
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise ImportError("plot needs matplotlib: pip install coem[plot]") from error
-        figure = Figure(figsize=(11, 4.5), layout="constrained")
-        bars, dots = figure.subplots(1, 2)
+        figure, (bars, dots) = two_panels()
         _draw_variants(bars, self.table, self.settings)
         _draw_runs(dots, self.restarts, self.correlation)
         return figure

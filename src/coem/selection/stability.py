@@ -9,14 +9,14 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from coem.estimators._params import check_number, check_weight
 from coem.estimators._records import Records
-from coem.latent.shared_rows import fate, shared_rows
+from coem.latent.shared_rows import fate, rand_index, shared_rows
+from coem.selection._figures import two_panels
 from coem.views import as_views, is_several
 
 N_FEATURES = 6
@@ -108,12 +108,7 @@ class Stability:
         -------
         figure : matplotlib.figure.Figure
         """
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise ImportError("plot needs matplotlib: pip install coem[plot]") from error
-        figure = Figure(figsize=(11, 4.5), layout="constrained")
-        bars, grid = figure.subplots(1, 2)
+        figure, (bars, grid) = two_panels()
         names = [str(row.component) for row in self.table]
         before = np.zeros(len(names))
         for kind in FATES:
@@ -197,6 +192,7 @@ def stability(
     _check_model(model, last, subsample)
     X = as_views(X) if is_several(X) else X
     n_rows = _num_samples(X)
+    _check_names(feature_names, model, X)
     weight = check_weight(sample_weight, np.empty((n_rows, 1)))
     rng = check_random_state(random_state)
     runs = [_Run(model, _assign(model, X))] if _is_fitted(last) else []
@@ -225,6 +221,16 @@ class _Run:
         last = _last(self.model)
         asked = getattr(last, "n_components", None) or getattr(last, "n_clusters", None) or 0
         self.size = max(int(asked), int(self.labels.max()) + 1)
+
+
+def _check_names(names, model, X):
+    """Refuse names that are not those of the columns."""
+    if names is None or isinstance(model, Pipeline):
+        return
+    if is_several(X):
+        raise ValueError("feature_names are for one matrix; views name their own columns")
+    if hasattr(X, "shape") and len(names) != X.shape[1]:
+        raise ValueError(f"feature_names has {len(names)} names for {X.shape[1]} columns")
 
 
 def _keep_best(runs):
@@ -365,7 +371,7 @@ def _compare(reference, others, weight, names):
         )
         for h in range(k)
     )
-    agreement = _agreement([labels, *(o.labels for o in others)], weight)
+    agreement = _agreement([reference, *others], weight)
     matches = np.array([f.match for f in fates])
     transitions = [f.transition for f in fates]
     return Stability(reference.model, table, labels, stays, agreement, transitions, matches, weight)
@@ -381,11 +387,11 @@ def _partners(fates, h):
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _agreement(labels, weight):
-    """Return the adjusted Rand index of any two partitions, over rows that count."""
-    there = slice(None) if weight is None else weight > 0
-    out = np.eye(len(labels))
-    for i, mine in enumerate(labels):
-        for j in range(i):
-            out[i, j] = out[j, i] = adjusted_rand_score(mine[there], labels[j][there])
+def _agreement(runs, weight):
+    """Return the adjusted Rand index of the partitions of any two runs."""
+    out = np.eye(len(runs))
+    for i, a in enumerate(runs):
+        for j, b in enumerate(runs[:i]):
+            mass = shared_rows(a.labels, b.labels, (a.size, b.size), weight)
+            out[i, j] = out[j, i] = rand_index(mass)
     return out
