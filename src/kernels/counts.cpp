@@ -41,8 +41,10 @@ class Rows {
         const auto n = static_cast<std::size_t>(length);
         if (X_.index == Number::i32) {
             index = static_cast<const int32_t*>(X_.indices) + begin_;
+            reach = X_.n_entries - begin_;
         } else {
             index = converted(static_cast<const int64_t*>(X_.indices) + begin_, n, indices_);
+            reach = length;
         }
         switch (X_.value) {
             case Number::f32: take<float>(n); break;
@@ -78,6 +80,7 @@ class Rows {
     const int32_t* index = nullptr;
     const T* value = nullptr;
     int64_t length = 0;
+    int64_t reach = 0;  // indices that can be read, those of the rows that follow included
 
   private:
     template <class S> void take(std::size_t n) {
@@ -119,26 +122,34 @@ class Rows {
 // summed in T and the runs in double, so that a long row costs no digits.
 template <class T, int N>
 void score_units(const Rows<T>& row, const T* table, int64_t k, double* out) {
-    double total[N * LANES] = {};
-    for (int64_t start = 0; start < row.length; start += RUN) {
-        const int64_t stop = start + RUN < row.length ? start + RUN : row.length;
+    using Half = typename HalfOf<double>::type;
+    const int32_t* const index = row.index;
+    const T* const value = row.value;
+    const int64_t length = row.length;
+    const int64_t reach = row.reach - AHEAD;
+    Half total[2 * N] = {};
+    for (int64_t start = 0; start < length; start += RUN) {
+        const int64_t stop = start + RUN < length ? start + RUN : length;
         Vec<T> sum[N] = {};
         for (int64_t p = start; p < stop; ++p) {
-            if (p + AHEAD < row.length) {
-                const T* soon = table + int64_t{row.index[p + AHEAD]} * k;
+            if (p < reach) {
+                const T* soon = table + int64_t{index[p + AHEAD]} * k;
                 for (int u = 0; u < N; u += 64 / (LANES * int{sizeof(T)})) {
                     __builtin_prefetch(soon + u * LANES);
                 }
             }
-            const T* word = table + int64_t{row.index[p]} * k;
-            const T x = row.value[p];
+            const T* word = table + int64_t{index[p]} * k;
+            const T x = value[p];
             for (int u = 0; u < N; ++u) sum[u] += x * load(word + u * LANES);
         }
         for (int u = 0; u < N; ++u) {
-            for (int l = 0; l < LANES; ++l) total[u * LANES + l] += sum[u][l];
+            T lanes[LANES];
+            store(lanes, sum[u]);
+            total[2 * u] += load_half<double>(lanes);
+            total[2 * u + 1] += load_half<double>(lanes + LANES / 2);
         }
     }
-    for (int j = 0; j < N * LANES; ++j) out[j] = total[j];
+    std::memcpy(out, total, sizeof total);
 }
 
 template <class T>
@@ -176,6 +187,23 @@ void scores(const Csr& X, const T* table, int64_t k, double* out) {
     }
 }
 
+// The largest of `n` numbers in whole vectors.
+inline double largest(const double* numbers, int64_t n) {
+    // By halves: compilers compare eight doubles one by one.
+    auto left = load_half<double>(numbers);
+    auto right = load_half<double>(numbers + LANES / 2);
+    for (int64_t j = LANES; j < n; j += LANES) {
+        const auto a = load_half<double>(numbers + j);
+        const auto b = load_half<double>(numbers + j + LANES / 2);
+        left = a > left ? a : left;
+        right = b > right ? b : right;
+    }
+    left = right > left ? right : left;
+    double top = left[0];
+    for (int l = 1; l < LANES / 2; ++l) top = left[l] > top ? left[l] : top;
+    return top;
+}
+
 template <class T>
 void nearest(const Csr& X, const T* table, int64_t k, int64_t first, int64_t last,
              int32_t* labels, double* values) {
@@ -185,10 +213,15 @@ void nearest(const Csr& X, const T* table, int64_t k, int64_t first, int64_t las
     for (int64_t i = first; i < last; ++i) {
         row.seek(i);
         score_row(row, table, k, sums);
-        int64_t best = 0;
-        for (int64_t j = 1; j < k; ++j) best = sums[j] > sums[best] ? j : best;
-        labels[i] = static_cast<int32_t>(best);
-        values[i] = sums[best];
+        double top = sums[0];
+        int32_t best = 0;
+        for (int32_t j = 1; j < k; ++j) {
+            const bool better = sums[j] > top;
+            best = better ? j : best;
+            top = better ? sums[j] : top;
+        }
+        labels[i] = best;
+        values[i] = top;
     }
 }
 
@@ -216,18 +249,7 @@ class Joint {
         if (allowed) {
             for (int64_t j = 0; j < k_; ++j) joint_[j] = allowed[j] ? joint_[j] : NEVER;
         }
-        // By halves: compilers compare eight doubles one by one.
-        auto left = load_half<double>(joint_);
-        auto right = load_half<double>(joint_ + LANES / 2);
-        each([&](int64_t j) {
-            const auto a = load_half<double>(joint_ + j);
-            const auto b = load_half<double>(joint_ + j + LANES / 2);
-            left = a > left ? a : left;
-            right = b > right ? b : right;
-        });
-        left = right > left ? right : left;
-        top = left[0];
-        for (int l = 1; l < LANES / 2; ++l) top = left[l] > top ? left[l] : top;
+        top = largest(joint_, k_);
     }
 
     // Set the responsibilities to exp(beta (joint - top)) and return their sum.
@@ -360,17 +382,25 @@ void list_active(const T* resp, int64_t n, int64_t k, int64_t first, int64_t* pl
 }
 
 // One component: its sums stay in the cache while its rows go by.
-template <class T>
-void accumulate_list(const Csr& X, const Lists<T>& lists, int64_t lo, int64_t hi,
-                     double* __restrict sums) {
-    Rows<double> row(X);
+template <class V, class T>
+void add_rows(Rows<V> row, const Lists<T>& lists, int64_t lo, int64_t hi,
+              double* __restrict sums) {
     for (int64_t e = lo; e < hi; ++e) {
         if (e + 1 < hi) row.prefetch(lists.rows[e + 1]);
         row.seek(lists.rows[e]);
         const auto r = static_cast<double>(lists.weights[e]);
         for (int64_t p = 0; p < row.length; ++p) {
-            sums[row.index[p]] += row.value[p] * r;
+            sums[row.index[p]] += static_cast<double>(row.value[p]) * r;
         }
+    }
+}
+
+template <class T>
+void accumulate_list(const Csr& X, const Lists<T>& lists, int64_t lo, int64_t hi, double* sums) {
+    if (X.value == Number::f32) {
+        add_rows(Rows<float>(X), lists, lo, hi, sums);
+    } else {
+        add_rows(Rows<double>(X), lists, lo, hi, sums);
     }
 }
 

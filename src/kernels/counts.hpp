@@ -16,6 +16,7 @@ struct Csr {
     Number index;         // i32 or i64, of indptr and indices
     Number value;         // of data
     std::int64_t n_rows;
+    std::int64_t n_entries;  // of indices and data
 };
 
 // Posterior rule for one block of rows. `log_joint` becomes log p(component | row) at beta = 1;

@@ -79,7 +79,7 @@ Csr csr(const Any1& indptr, const Any1& indices, const Any1& data) {
     require(indptr.shape(0) >= 1, "indptr must not be empty");
     require(indices.shape(0) == data.shape(0), "indices and data must have the same length");
     return {indptr.data(), indices.data(), data.data(), index, number(data),
-            static_cast<std::int64_t>(indptr.shape(0)) - 1};
+            extent(indptr.shape(0)) - 1, extent(indices.shape(0))};
 }
 
 template <class T>

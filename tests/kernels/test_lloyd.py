@@ -45,7 +45,8 @@ def test_steps(n, d, k, precision, sparse):
         # Most rows stay where they are, some move, some are nowhere.
         fresh = rng.integers(-1, k, size=n).astype(np.int32)
         labels = fresh if turn == 0 else np.where(rng.random(n) < 0.2, fresh, labels)
-        sums = rows.sum_rows(labels, weight)
+        sums, lengths = rows.sum_rows(labels, weight)
+        np.testing.assert_allclose(lengths, np.linalg.norm(sums, axis=1), rtol=1e-14)
         resp = np.where(labels[:, None] == np.arange(k), weight[:, None], 0.0)
         np.testing.assert_allclose(sums, resp.T @ dense.astype(float), atol=1e-12)
 
@@ -59,7 +60,8 @@ def test_of_equal_cosines_the_first_wins():
 
 def test_unit_rows():
     sums = np.array([[3.0, 4.0], [0.0, 0.0]])
-    np.testing.assert_allclose(unit_rows(sums, np.eye(2), np.float64), [[0.6, 0.8], [0.0, 1.0]])
+    unit = unit_rows(sums, np.array([5.0, 0.0]), np.eye(2), np.float64)
+    np.testing.assert_allclose(unit, [[0.6, 0.8], [0.0, 1.0]])
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
@@ -89,6 +91,6 @@ def test_heavy_rows_leave_nothing_behind(sparse):
     rows.sum_rows(np.zeros(40, dtype=np.int32), weight)
     labels = np.where(np.arange(40) < 20, 1, 0).astype(np.int32)
     dense = X.toarray() if sparse else X
-    sums = rows.sum_rows(labels, weight)
+    sums, _ = rows.sum_rows(labels, weight)
     np.testing.assert_allclose(sums[0], weight[20:] @ dense[20:], rtol=1e-9)
-    assert not rows.sum_rows(np.ones(40, dtype=np.int32), weight)[0].any()
+    assert not rows.sum_rows(np.ones(40, dtype=np.int32), weight)[0][0].any()

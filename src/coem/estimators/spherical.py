@@ -210,12 +210,13 @@ class SphericalKMeans(
                 patience=1 if self.patience and len(matrices) == 1 else self.patience,
                 monitor=self._monitor(data, notes, f"[SphericalKMeans] run {index + 1}"),
             )
-            return result, notes
+            model.e_step(engine, data, result.theta, 1.0, 1.0)  # the best state may be an old one
+            return result, notes, view_labels(data)
 
         with LocalEngine(self.n_jobs) as engine:
             runs = each_run(engine, run, len(seeds))
             result = self._keep(runs, seeds)
-            self._finish(model, Partition(matrices, empty, weight), result, engine)
+            self._finish(Partition(matrices, empty, weight), result, engine)
         return self
 
     def _check_params(self):
@@ -229,9 +230,9 @@ class SphericalKMeans(
     def _encode(self, views):
         """Return the unit rows of every view, and which of them are empty."""
         family = VonMisesFisher(dtype=self.dtype)
-        checked = [family.check(views[name], name) for name in views.names]
-        empty = any_empty([family.empty(X) for X in checked])
-        return tuple(family.encode(X) for X in checked), empty
+        parts = [family.split(family.check(views[name], name)) for name in views.names]
+        empty = any_empty([~(lengths > 0) for _, lengths in parts])
+        return tuple(rows for rows, _ in parts), empty
 
     def _check_enough_rows(self, mass):
         """Refuse more clusters than the last view has rows to start them."""
@@ -269,18 +270,16 @@ class SphericalKMeans(
 
     def _keep(self, runs, seeds):
         """Set what is known of the runs, and return the best one."""
-        self.runs_ = run_records([result for result, _ in runs], seeds)
+        self.runs_ = run_records([result for result, _, _ in runs], seeds)
         self.best_run_ = int(np.argmax([run.objective for run in self.runs_]))
-        best, self.history_ = runs[self.best_run_]
+        best, self.history_, self.view_labels_ = runs[self.best_run_]
         self.objective_, self.n_iter_ = best.objective, len(self.history_)
         self.converged_ = best.converged
         return best
 
-    def _finish(self, model, data, result, engine):
+    def _finish(self, data, result, engine):
         """Set centres and labels, and warn of what a user should know."""
         theta = result.theta
-        model.e_step(engine, data, theta, 1.0, 1.0)
-        self.view_labels_ = view_labels(data)
         self.cluster_centers_ = self._by_view(theta.directions)
         self.consensus_centers_ = self._by_view(consensus(data, theta, self.view_labels_))
         self._n_features_out = self.n_clusters

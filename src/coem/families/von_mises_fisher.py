@@ -89,13 +89,20 @@ class VonMisesFisher(Family):
 
     def encode(self, X: Matrix) -> Matrix:
         """Return rows of unit length, or of zeros where they are empty; no copy if they are."""
-        dtype, lengths, dense = self.bind(X, None).dtype, _lengths(X), isinstance(X, np.ndarray)
+        return self.split(X)[0]
+
+    def split(self, X: Matrix) -> tuple[Matrix, Array]:
+        """Return ``encode(X)``, and the lengths that rows had: not above zero for empty ones."""
+        lengths = _lengths(X)
+        dtype, dense = self.bind(X, None).dtype, isinstance(X, np.ndarray)
         if ((np.abs(lengths - 1) <= 1e-6) | (lengths == 0)).all():
-            return np.ascontiguousarray(X, dtype=dtype) if dense else X.astype(dtype, copy=False)
+            same = np.ascontiguousarray(X, dtype=dtype) if dense else X.astype(dtype, copy=False)
+            return same, lengths
         by = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=lengths > 0)[:, None]
         if not dense:
-            return X.multiply(by).tocsr().astype(dtype)
-        return np.multiply(X, by, out=np.zeros(X.shape, dtype), where=by > 0, casting="same_kind")
+            return X.multiply(by).tocsr().astype(dtype), lengths
+        unit = np.zeros(X.shape, dtype)
+        return np.multiply(X, by, out=unit, where=by > 0, casting="same_kind"), lengths
 
     def log_prob(self, X: Matrix, theta: VonMisesFisherTheta) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""
@@ -198,9 +205,11 @@ def _root_of_squares(X: Matrix) -> Array:
     if not X.has_canonical_format:  # an entry given in parts is their sum
         X = X.copy()
         X.sum_duplicates()
-    squares = np.square(X.data, dtype=np.float64)
-    lines = sp.csr_array((squares, X.indices, X.indptr), shape=X.shape)
-    return np.asarray(np.sqrt(lines @ np.ones(X.shape[1])))
+    squares = np.square(X.data[: X.indptr[-1]], dtype=np.float64)
+    total, filled = np.zeros(X.shape[0]), np.flatnonzero(np.diff(X.indptr))
+    if len(filled):
+        total[filled] = np.add.reduceat(squares, X.indptr[filled])
+    return np.sqrt(total)
 
 
 def _unit(rows: Array, fallback: Array) -> Array:

@@ -109,21 +109,21 @@ def resultants(X: Matrix, resp: Array, dtype: Any) -> tuple[Array, Array]:
     for first in range(0, k, rows.width):
         sums = rows.sums(first)
         part = lengths[first : first + len(sums)]
-        part[...] = _unit(table, sums, first)
+        part[...] = np.sqrt(threads.spread(lambda row: np.dot(row, row), sums))
+        _unit(table, sums, part, first)
     return table, lengths
 
 
-def unit_table(sums: Array, dtype: Any) -> tuple[Array, Array]:
-    """Return a table of the rows of `sums` scaled to unit length, and their lengths."""
+def unit_table(sums: Array, lengths: Array, dtype: Any) -> Array:
+    """Return a table of rows of these lengths, scaled to unit length; a row of zeros stays one."""
     table = new_table(sums.shape[0], sums.shape[1], dtype)
-    return table, _unit(table, sums, 0)
+    _unit(table, sums, lengths, 0)
+    return table
 
 
-def _unit(table: Array, sums: Array, first: int) -> Array:
-    """Set components of a table to `sums` scaled to unit length; return the lengths."""
-    lengths = np.sqrt(threads.spread(lambda row: np.dot(row, row), sums))
+def _unit(table: Array, sums: Array, lengths: Array, first: int) -> None:
+    """Set components of a table to rows of these lengths, scaled to unit length."""
     _write(table, sums, 0.0, 1.0 / np.where(lengths > 0, lengths, 1.0), None, first)
-    return np.asarray(lengths)
 
 
 class _Rows:

@@ -55,48 +55,44 @@ class Lloyd:
 
         threads.spread(work, self.parts)
 
-    def sum_rows(self, labels: Array, weight: Array | None) -> Array:
-        """Return the weighted sums (n_clusters, n_features) of rows; a label of -1 is no cluster.
+    def sum_rows(self, labels: Array, weight: Array | None) -> tuple[Array, Array]:
+        """Return weighted sums (n_clusters, n_features) of rows, and their lengths.
 
-        The array is the object's own, and holds until the next call.
+        A label of -1 is no cluster. The sums are the object's own, and hold until the next call.
         """
-        weight = np.ones(len(labels)) if weight is None else weight
         changed = np.flatnonzero(labels != self._summed)
         clusters = np.concatenate([self._summed[changed], labels[changed]])
         order = np.argsort(clusters, kind="stable")
         rows = np.tile(changed, 2)[order]
-        mass = np.concatenate([-weight[changed], weight[changed]])[order]
+        mine = np.ones(len(changed)) if weight is None else weight[changed]
+        mass = np.concatenate([-mine, mine])[order]
         offsets = np.searchsorted(clusters[order], np.arange(self.k + 1)).tolist()
-        worn = self._worn(labels, weight, changed) | (
-            # Also where that is less work than what has changed.
-            np.diff(offsets) > np.bincount(labels[labels >= 0], minlength=self.k)
+        sizes = _totals(labels, None, self.k)
+        worn = self._worn(
+            _totals(clusters, np.tile(mine, 2), self.k),
+            sizes if weight is None else _totals(labels, weight, self.k),
         )
+        worn |= np.diff(offsets) > sizes  # also where that is less work than what has changed
 
-        def work(j: int) -> None:
+        def work(j: int) -> float:
             if worn[j]:
                 self._sums[j] = 0.0
-                mine = np.flatnonzero(labels == j)
-                self._add(j, mine, weight[mine])
+                members = np.flatnonzero(labels == j)
+                self._add(j, members, np.ones(len(members)) if weight is None else weight[members])
             else:
                 part = slice(offsets[j], offsets[j + 1])
                 self._add(j, rows[part], mass[part])
+            return float(np.dot(self._sums[j], self._sums[j]))  # while they are in the cache
 
-        threads.spread(work, range(self.k))
+        lengths = np.sqrt(threads.spread(work, range(self.k)))
         self._summed[changed] = labels[changed]
-        return self._sums
+        return self._sums, lengths
 
-    def _worn(self, labels: Array, weight: Array, changed: Array) -> Array:
-        """Return which sums are to be made anew."""
-
-        def by_cluster(rows: Any, clusters: Array) -> Array:
-            inside = clusters >= 0
-            return np.bincount(clusters[inside], weight[rows][inside], minlength=self.k)
-
-        self._passed += by_cluster(changed, self._summed[changed])
-        self._passed += by_cluster(changed, labels[changed])
-        now = by_cluster(slice(None), labels)
-        worn = self._passed > WORN * now
-        self._passed[worn] = now[worn]
+    def _worn(self, passing: Array, present: Array) -> Array:
+        """Return which sums are to be made anew, for the weights that come or go and are there."""
+        self._passed += passing
+        worn = self._passed > WORN * present
+        self._passed[worn] = present[worn]
         return np.asarray(worn)
 
     def _add(self, j: int, rows: Array, mass: Array) -> None:
@@ -111,9 +107,16 @@ class Lloyd:
             self._sums[j] += mass[part] @ self.X[rows[part]].astype(np.float64, copy=False)
 
 
-def unit_rows(sums: Array, fallback: Array, dtype: Any) -> Array:
+def _totals(labels: Array, weight: Array | None, k: int) -> Array:
+    """Return the weight of every cluster, or the number of its rows; -1 is no cluster."""
+    if weight is not None:
+        weight = np.where(labels >= 0, weight, 0.0)  # a weight there may be of any size
+    return np.bincount(labels + 1, weight, minlength=k + 1)[1:]
+
+
+def unit_rows(sums: Array, lengths: Array, fallback: Array, dtype: Any) -> Array:
     """Return rows scaled to unit length, as a table; a row of zeros becomes that of `fallback`."""
-    rows, lengths = counts.unit_table(sums, dtype)
+    rows = counts.unit_table(sums, lengths, dtype)
     for j in np.flatnonzero(lengths == 0):
         rows[j] = fallback[j]
     return rows

@@ -118,15 +118,23 @@ class Sphere:
 
     def _summary(self, data: Partition) -> Summary:
         """Return Eq. 10 of every view and their sum, and the share of rows that views agree on."""
-        labels = view_labels(data)
-        weight = np.ones(data.n_rows) if data.weight is None else data.weight
+        weights = [data.view_weight(v) for v in range(self.n_views)]
         values = np.array(
             [
-                (weight * (labels[:, v] >= 0)) @ view.cosines
-                for v, view in enumerate(data.cache.views)
+                view.cosines.sum() if weight is None else weight @ view.cosines
+                for weight, view in zip(weights, data.cache.views, strict=True)
             ]
         )
-        return Summary(float(values.sum()), values, 0.0, _agreement_rate(labels, weight))
+        return Summary(float(values.sum()), values, 0.0, self._agreement_rate(data))
+
+    def _agreement_rate(self, data: Partition) -> float:
+        """Return the weighted share of pairs of views that agree on a row (Eq. 16 for two)."""
+        if self.n_views == 1:
+            return 1.0
+        labels = view_labels(data).T
+        share, weight = agreeing(labels, (labels >= 0).astype(np.float64))
+        weight = weight if data.weight is None else weight * data.weight
+        return float(weight @ share / weight.sum()) if weight.sum() > 0 else 1.0
 
     # -- M step ------------------------------------------------------------------------------
 
@@ -136,13 +144,15 @@ class Sphere:
         """Return the concept vectors of a view for the partition handed on to it (Eq. 9)."""
         cache: Partitions = data.cache
         labels, cosines = self._handed_on(data, turn)
-        weight = np.ones(data.n_rows) if data.weight is None else data.weight
-        for cluster, row in refill(labels, np.where(weight > 0, cosines, np.inf), self.n_clusters):
+        if data.weight is not None:
+            cosines = np.where(data.weight > 0, cosines, np.inf)
+        for cluster, row in refill(labels, cosines, self.n_clusters):
             labels[row] = cluster
             cache.moves.append(Move(turn, cluster, row))
-        sums = cache.views[turn].sum_rows(labels, data.weight)
+        sums, lengths = cache.views[turn].sum_rows(labels, data.weight)
         old = theta.directions[turn]
-        new = unit_rows(sums, _pooled(sums) if old is None else old, data.views[turn].dtype)
+        fallback = _pooled(sums) if old is None else old
+        new = unit_rows(sums, lengths, fallback, data.views[turn].dtype)
         return replace(
             theta,
             directions=_replaced(theta.directions, turn, new),
@@ -182,7 +192,7 @@ def refill(labels: Array, cosines: Array, n_clusters: int) -> list[tuple[int, in
     `labels` are -1 and `cosines` infinite for rows that take no part. Of equals the first row
     goes; no row leaves a cluster of which it is the last.
     """
-    taking_part = (labels >= 0) & np.isfinite(cosines)
+    taking_part = (labels >= 0) & (cosines < np.inf)
     sizes = np.bincount(labels[taking_part], minlength=n_clusters)
     if sizes.all():
         return []
@@ -198,20 +208,11 @@ def refill(labels: Array, cosines: Array, n_clusters: int) -> list[tuple[int, in
     return moves
 
 
-def _agreement_rate(labels: Array, weight: Array) -> float:
-    """Return the weighted share of pairs of views that agree on a row (Eq. 16 for two views)."""
-    if labels.shape[1] == 1:
-        return 1.0
-    share, comparable = agreeing(labels.T, (labels.T >= 0).astype(np.float64))
-    weight = weight * comparable
-    return float(weight @ share / weight.sum()) if weight.sum() > 0 else 1.0
-
-
 def _pooled(sums: Array) -> Array:
     """Return the direction of all rows for every cluster, the first axis if there is none."""
-    d = sums.shape[1]
-    whole = unit_rows(sums.sum(axis=0, keepdims=True), np.eye(1, d), np.float64)
-    return np.broadcast_to(whole, sums.shape)
+    whole = sums.sum(axis=0)
+    length = np.sqrt(whole @ whole)
+    return np.broadcast_to(whole / length if length > 0 else np.eye(1, len(whole)), sums.shape)
 
 
 def _replaced(items: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:
