@@ -136,7 +136,8 @@ def test_held_out_counts_stop_a_phase_at_their_best(coupling):
     model = TrafficModel(8, validation=X - train, patience=3, **settings).fit(train)
     assert model.converged_
     last = [r.held_out for r in model.history_ if r.phase == model.history_[-1].phase]
-    assert np.isclose(model.score(X - train), max(last), rtol=1e-6)
+    best = max(r.held_out for r in model.history_)
+    assert np.isclose(model.score(X - train), best, rtol=1e-6)
     assert last.index(max(last)) == len(last) - 4
     later = TrafficModel(8, **settings).fit(train)
     assert later.score(X - train) < model.score(X - train)

@@ -86,15 +86,31 @@ def as_coupling(coupling, itself, vias):
     return replace(coupling, itself=bool(coupling.itself or itself))
 
 
+@dataclass(frozen=True)
+class Found:
+    """Parameters that a run may end with, and what is known of them."""
+
+    theta: object  # AspectTheta or TrafficTheta
+    objective: float
+    kl: float
+    held_out: float | None  # log likelihood of the held-out counts, if there are any
+
+    @property
+    def merit(self):
+        """What the best run has most of."""
+        return self.objective if self.held_out is None else self.held_out
+
+
 @dataclass
 class Run:
-    """One run: where it is, and what it went through."""
+    """One run: where it is, what it went through, and what it would end with."""
 
     index: int
     theta: object  # AspectTheta or TrafficTheta
     data: AspectData
     history: Records = field(default_factory=Records)
     result: object = None  # of its last phase
+    kept: Found | None = None
 
     @property
     def n_iter(self):
@@ -107,10 +123,10 @@ class Run:
         pairs = self.data.held_out
         return None if pairs is None else log_likelihood(pairs, self.theta)
 
-    @property
-    def merit(self):
-        """What the best run has most of."""
-        return self.result.objective if self.data.held_out is None else self.held_out
+    def keep(self, found):
+        """Keep what is best by the held-out counts; without any, what comes last."""
+        if self.kept is None or found.held_out is None or found.held_out > self.kept.held_out:
+            self.kept = found
 
 
 @dataclass
@@ -124,7 +140,7 @@ class Outcome:
     @property
     def best(self):
         """The run that is kept."""
-        return self.runs[int(np.argmax([run.merit for run in self.runs]))]
+        return self.runs[int(np.argmax([run.kept.merit for run in self.runs]))]
 
 
 def fit_runs(estimator, plan, model, counts, weight, given):
@@ -159,35 +175,54 @@ def run_all(model, pairs, held_out, starts, plan, engine):
 
 def _go_on(model, run, phase, plan, engine):
     """Take one run through one phase, and return a record of it."""
-    pairs = run.data.pairs
-    before = divergence(pairs, run.theta)
-    label = f"[{plan.name}] run {run.index + 1}, phase {phase + 1},"
-    write = progress(plan.verbose, label)
+    pairs, start, held_out = run.data.pairs, run.theta, run.held_out
+    before = divergence(pairs, start)
+    beta = Later(plan.beta, run.n_iter)  # never heated again (Lin 2006, Sec. 4.2)
+    run.result = _climb(model, run, phase, plan, engine, beta)
+    run.theta = run.result.theta
+    end = Found(run.theta, run.result.objective, divergence(pairs, run.theta), run.held_out)
+    if held_out is not None and held_out > end.held_out:
+        # Early stopping may find nothing better than what the phase began with.
+        summary = model.e_step(engine, run.data, start, beta(0), 1.0)
+        first = Found(start, summary.objective + model.penalty(start), before, held_out)
+        run.keep(first)
+        if len(beta) == 0:  # who is being annealed does not turn back
+            run.theta, end = start, first
+    run.keep(end)
+    return _phase(run, phase, before, end)
+
+
+def _climb(model, run, phase, plan, engine, beta):
+    """Run EM from where a run is, and take down every round."""
+    write = progress(plan.verbose, f"[{plan.name}] run {run.index + 1}, phase {phase + 1},")
 
     def monitor(record):
         run.history.append(_round(record, phase, run.data))
         write(record)
 
-    run.result = em(
+    return em(
         model,
         engine,
         run.data,
         run.theta,
         eta=Constant(1.0),
-        beta=Later(plan.beta, run.n_iter),  # never heated again (Lin 2006, Sec. 4.2)
+        beta=beta,
         max_iter=plan.max_iter,
         tol=plan.tol,
         patience=plan.patience,
         monitor=monitor,
     )
-    run.theta = run.result.theta
+
+
+def _phase(run, phase, before, end):
+    """Return what is told of one phase."""
     return Bunch(
         run=run.index,
         phase=phase,
         kl_before=before,
-        kl=divergence(pairs, run.theta),
-        objective=run.result.objective,
-        held_out=_per_count(run.held_out, run.data.held_out),
+        kl=end.kl,
+        objective=end.objective,
+        held_out=_per_count(end.held_out, run.data.held_out),
         n_iter=len(run.result.history),
         converged=run.result.converged,
         seconds=sum(record.seconds for record in run.result.history),
@@ -228,8 +263,7 @@ def keep_best(estimator, outcome):
     best = outcome.best
     estimator.runs_, estimator.transition_ = outcome.records, outcome.links
     estimator.best_run_, estimator.history_ = best.index, best.history
-    estimator.kl_ = next(r.kl for r in reversed(outcome.records) if r.run == best.index)
-    estimator.objective_ = best.result.objective
+    estimator.kl_, estimator.objective_ = best.kept.kl, best.kept.objective
     estimator.n_iter_, estimator.converged_ = best.n_iter, best.result.converged
     if estimator.tol > 0 and not estimator.converged_:
         warnings.warn(
@@ -239,7 +273,7 @@ def keep_best(estimator, outcome):
             stacklevel=5,
         )
     # Where every count is certain the objective is nothing but the rounding of their total.
-    rounding = 1e-5 if best.theta.x.dtype == np.float32 else 1e-9
+    rounding = 1e-5 if best.kept.theta.x.dtype == np.float32 else 1e-9
     total = best.data.pairs.total / max(abs(best.result.objective), 1.0)
     if best.result.fell > rounding * max(total, 1.0):
         warnings.warn(

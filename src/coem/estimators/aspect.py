@@ -62,7 +62,8 @@ class AspectModel(KeepsInit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     validation : matrix of shape (n_rows, n_columns), optional
         Held-out counts over the *same* rows and columns, as in Sec. 4.4. A phase then ends when
         their likelihood has reached no new maximum for `patience` iterations, and goes back to
-        the parameters that had the largest; the best run is the one with the largest.
+        the parameters that had the largest, be they those that it began with. What is kept is the
+        best of all phases of all runs. Iterations count once a schedule of beta has ended.
     patience : int, default=5
         Used with `validation` alone.
     smoothing : float or pair of floats, default=0.0
@@ -90,7 +91,7 @@ class AspectModel(KeepsInit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     kl_ : float
         KL divergence from the counts, as a distribution, to the model, in nats (Sec. 3.1).
     objective_ : float
-        Penalised, tempered log likelihood; larger is better.
+        Penalised, tempered log likelihood of these parameters; larger is better.
     history_ : list of records
         One an iteration of the best run: `phase`, `round`, `objective`, `kl` (None while beta is
         not 1), `held_out` (log likelihood per held-out count), `beta`, `seconds`.
@@ -198,7 +199,7 @@ class AspectModel(KeepsInit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         given = given_aspects(self.init, self.n_components, counts.shape)
         starts = given and [AspectTheta.of(start, dtype) for start in given]
         best = fit_runs(self, plan, model, counts, weight, starts)
-        self.weights_, self.x_given_h_, self.y_given_h_ = best.theta.plain
+        self.weights_, self.x_given_h_, self.y_given_h_ = best.kept.theta.plain
         warn_of_dead(self.weights_, best, "components")
         return self
 

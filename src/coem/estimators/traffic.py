@@ -56,7 +56,8 @@ class TrafficModel(KeepsInit, BaseEstimator):
     validation : matrix of shape (n_nodes, n_nodes), optional
         Held-out counts between the same nodes. A phase then ends when their likelihood has
         reached no new maximum for `patience` iterations, and goes back to the parameters that had
-        the largest; the best run is the one with the largest.
+        the largest, be they those that it began with. What is kept is the best of all phases of
+        all runs. Iterations count once a schedule of beta has ended.
     patience : int, default=5
         Used with `validation` alone.
     smoothing : float, default=0.0
@@ -80,7 +81,7 @@ class TrafficModel(KeepsInit, BaseEstimator):
     kl_ : float
         KL divergence from the counts, as a distribution, to the model, in nats.
     objective_ : float
-        Penalised, tempered log likelihood; larger is better.
+        Penalised, tempered log likelihood of these parameters; larger is better.
     history_, runs_, best_run_, n_iter_, converged_
         As those of `AspectModel`.
     transition_ : list of records
@@ -178,8 +179,8 @@ class TrafficModel(KeepsInit, BaseEstimator):
         given = given_traffic(self.init, k, n)
         starts = given and [TrafficTheta.of(start, dtype) for start in given]
         best = fit_runs(self, plan, model, counts, None, starts)
-        self.alpha_, self.beta_ = best.theta.plain
-        warn_of_dead(best.theta.plain.weights, best, "hubs")
+        self.alpha_, self.beta_ = best.kept.theta.plain
+        warn_of_dead(best.kept.theta.plain.weights, best, "hubs")
         return self
 
     def _read(self, X, *, reset):
