@@ -1,9 +1,12 @@
 """What the aspect and the traffic model have in common: their runs, starts and held-out counts."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
 
-from coem import AspectModel, TrafficModel
+from coem import AspectModel, MixtureClusterer, RowCoupling, RunCoupling, TrafficModel, couple
 from coem.schedules import Linear
 
 N = 40
@@ -76,3 +79,123 @@ def test_without_held_out_counts_the_last_phase_is_kept(kind):
     model = kind(8, coupling=via(kind), max_iter=3, random_state=0).fit(train)
     last = [record.objective for record in model.runs_ if record.phase == 1]
     assert model.objective_ == max(last)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("bacd", "column 0 is 'b' there and 'a' in X"),
+        ("abce", "column 3 is 'e' there and 'd' in X"),
+    ],
+)
+def test_held_out_columns_have_the_names_of_the_others(kind, names, message):
+    frame = pd.DataFrame(np.ones((4, 4)), columns=list("abcd"))
+    model = kind(2, max_iter=2, validation=pd.DataFrame(np.ones((4, 4)), columns=list(names)))
+    with pytest.raises(ValueError, match=message):
+        model.fit(frame)
+    for fine in (frame, frame.to_numpy()):
+        assert model.set_params(validation=fine).fit(frame).kl_ >= 0
+    assert model.set_params(validation=frame).fit(frame.to_numpy()).kl_ >= 0
+
+
+def test_held_out_counts_are_there(kind):
+    with pytest.raises(ValueError, match="validation has no counts: hold some out"):
+        kind(2, validation=np.zeros((4, 4))).fit(np.ones((4, 4)))
+
+
+# -- schedules and rounds -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_a_schedule_that_the_iterations_do_not_end_is_told_of(kind, coupled):
+    train, _ = traffic()
+    settings = {"coupling": via(kind)} if coupled else {}
+    model = kind(3, max_iter=10, random_state=0, **settings)
+    rounds = 20 if coupled else 10
+    model.set_params(beta=Linear(0.5, 1.0, rounds)).fit(train)  # just long enough
+    assert model.history_[-1].beta == 1.0
+    for tol in (0.0, 1e-9):
+        model.set_params(beta=Linear(0.5, 1.0, 2 * rounds), tol=tol)
+        with pytest.warns(ConvergenceWarning, match=f"beta had come to 0.75 .* takes {2 * rounds}"):
+            model.fit(train)
+    assert model.history_[-1].beta == 0.75
+
+
+def test_rounds_are_rounds_of_couplings(kind):
+    with pytest.raises(ValueError, match=r"rounds=3 counts couplings.* set coupling='x"):
+        kind(2, rounds=3).fit(np.ones((4, 4)))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: RunCoupling("e"), "RunCoupling: via must be one of 'xy'"),
+        (lambda: RunCoupling("x", "ringg"), "RunCoupling: among must be one of 'all'"),
+        (lambda: RunCoupling(itself="no"), "RunCoupling: itself must be True or False, got 'no'"),
+        (lambda: RowCoupling(among="ringg"), "RowCoupling: among must be one of 'all'"),
+        (lambda: RowCoupling(own="no"), "RowCoupling: own must be True or False, got 'no'"),
+        (lambda: RowCoupling(times=0), "RowCoupling: times must be 1 or more"),
+    ],
+)
+def test_couplings_are_checked_when_they_are_made(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+# -- starts ---------------------------------------------------------------------------------------
+
+
+def other(kind):
+    return TrafficModel if kind is AspectModel else AspectModel
+
+
+def test_a_tuple_of_models_is_one_start_a_run(kind):
+    train, _ = traffic()
+    fits = [kind(3, n_runs=1, max_iter=2, random_state=seed).fit(train) for seed in range(3)]
+    # As many as a start has arrays, and one fewer or more.
+    for n in (2, 3):
+        for starts in (fits[:n], [parameters(fit) for fit in fits[:n]]):
+            model = kind(3, init=tuple(starts), max_iter=1).fit(train)
+            assert model.kl_ == kind(3, init=starts, max_iter=1).fit(train).kl_
+            assert len(model.runs_) == n
+
+
+def test_models_of_another_kind_are_no_start(kind):
+    X = np.ones((4, 4)) + np.eye(4)
+    wrong = (
+        other(kind)(2, max_iter=2).fit(X),
+        MixtureClusterer(2, tol=1e-3).fit(X),
+        GaussianMixture(2, random_state=0).fit(X),
+    )
+    for model in wrong:
+        for init in (model, [model], (model, model, model)):
+            message = rf"init\[0\] must be .*{kind.__name__}.*, got {type(model).__name__}"
+            with pytest.raises(TypeError, match=message):
+                kind(2, init=init).fit(X)
+
+
+# -- couple ---------------------------------------------------------------------------------------
+
+
+def test_models_that_are_coupled_otherwise_are_told_how():
+    X = np.ones((4, 4)) + np.eye(4)
+    aspect = AspectModel(2, max_iter=2).fit(X)
+    hubs = TrafficModel(2, max_iter=2).fit(X)
+    mixture = MixtureClusterer(2, tol=1e-3).fit(X)
+    with pytest.raises(TypeError, match="b is none: MixtureClusterer; couple mixtures with via='r"):
+        couple(aspect, mixture, "xy")
+    with pytest.raises(TypeError, match=r"a is none: TrafficModel; .* by coupling='x'"):
+        couple(hubs, aspect, "c", X)
+    with pytest.raises(TypeError, match=r"a is none: TrafficModel; .* by coupling='x'"):
+        couple(hubs, mixture, "rows", X)
+    with pytest.raises(TypeError, match="b is none: AspectModel; aspect models are coupled via 'x"):
+        couple(mixture, aspect, "rows", X)
+
+
+def test_what_couple_returns_belongs_to_the_caller():
+    train, _ = traffic()
+    one, two = (AspectModel(3, n_runs=1, max_iter=3, random_state=seed) for seed in (0, 1))
+    before = one.fit(train).weights_.copy()
+    for table in couple(one, two.fit(train))[0]:
+        table[:] = 7
+    np.testing.assert_array_equal(one.weights_, before)

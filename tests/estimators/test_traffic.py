@@ -171,7 +171,6 @@ WRONG = [
     ({"beta": 0.0}, "beta must be above 0"),
     ({"coupling": "xy"}, "coupling must be one of 'x', got 'xy'"),
     ({"coupling": RunCoupling("xy")}, "via of coupling must be one of 'x'"),
-    ({"coupling": RunCoupling("x", "ringg")}, "among of coupling must be one of 'all'"),
     ({"coupling": "x", "n_runs": 1}, "coupling needs two runs: set n_runs"),
     ({"self_coupling": True}, "self_coupling needs a coupling: choose one of 'x'"),
     ({"dtype": np.int32}, "dtype must be"),

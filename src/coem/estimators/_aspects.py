@@ -4,7 +4,7 @@ from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _get_feature_names, check_is_fitted
 
 from coem.estimators._coupled import couple_mixtures
 from coem.estimators._params import check_choice
@@ -43,8 +43,8 @@ def precision(dtype, counts, n_components, extra=0):
     return np.dtype(np.float64 if size * n_components + extra < SMALL else np.float32)
 
 
-def held_out_pairs(validation, shape, dtype):
-    """Return the held-out counts that a user gives, or None."""
+def held_out_pairs(validation, shape, names, dtype):
+    """Return the held-out counts that a user gives, or None; `names` are those of the columns."""
     if validation is None:
         return None
     counts = as_counts(validation, "validation")
@@ -53,7 +53,17 @@ def held_out_pairs(validation, shape, dtype):
             f"validation must hold counts of the same rows and columns as X, {shape}; it has the "
             f"shape {counts.shape}"
         )
-    return Pairs.of(counts, None, dtype)
+    theirs = _get_feature_names(validation)
+    if names is not None and theirs is not None and (names != theirs).any():
+        where = int(np.flatnonzero(names != theirs)[0])
+        raise ValueError(
+            f"validation must have the columns of X in their order: column {where} is "
+            f"{theirs[where]!r} there and {names[where]!r} in X"
+        )
+    pairs = Pairs.of(counts, None, dtype)
+    if not pairs.total > 0:
+        raise ValueError("validation has no counts: hold some out, or leave it None")
+    return pairs
 
 
 def pseudo_counts(smoothing):
@@ -82,13 +92,22 @@ def given_starts(init, n_parts, read, form):
     if isinstance(init, str):
         check_choice("init", init, ("random",))
         return None
+    several = isinstance(init, tuple) and any(map(_is_start, init))
     one = hasattr(init, "fit") or (isinstance(init, tuple) and len(init) == n_parts)
-    starts = [init] if one else init
+    starts = [init] if one and not several else init
     if not isinstance(starts, list | tuple) or len(starts) == 0:
         raise ValueError(
             f"init must be 'random', or a list with {form} for each run, got {type(init).__name__}"
         )
     return [read(start, f"init[{i}]") for i, start in enumerate(starts)]
+
+
+def _is_start(part):
+    """Tell a whole start from an array of one: a model, or arrays that make no matrix."""
+    try:
+        return hasattr(part, "fit") or np.ndim(part) > 2
+    except ValueError:  # of different shapes
+        return True
 
 
 def given_aspects(init, k, shape):
@@ -103,10 +122,9 @@ def given_traffic(init, k, n):
     form = "(alpha, beta) or a fitted TrafficModel"
 
     def read(given, name):
-        if hasattr(given, "fit"):
-            check_is_fitted(given)
-            given = given.alpha_, given.beta_
-        alpha, beta = _arrays(given, name, f"{form} of the shapes (k, n_nodes) and (k, k)", (2, 2))
+        shaped = f"{form} of the shapes (k, n_nodes) and (k, k)"
+        given = _fitted(given, name, ("alpha_", "beta_"), shaped)
+        alpha, beta = _arrays(given, name, shaped, (2, 2))
         _check_shapes((alpha, beta), ((k, n), (k, k)), name)
         return Traffic(_distribution(alpha, name), _distribution(beta.ravel(), name).reshape(k, k))
 
@@ -115,14 +133,25 @@ def given_traffic(init, k, n):
 
 def as_aspects(given, name, shapes=None):
     """Return a fitted model's parameters, or three given arrays, as distributions in double."""
-    if hasattr(given, "fit"):
-        check_is_fitted(given)
-        given = given.weights_, given.x_given_h_, given.y_given_h_
-    form = "a fitted AspectModel or (p_h, x_given_h, y_given_h) of the shapes (k,), (k, n_rows)"
-    arrays = _arrays(given, name, f"{form} and (k, n_columns)", (1, 2, 2))
+    form = (
+        "a fitted AspectModel or (p_h, x_given_h, y_given_h) of the shapes (k,), (k, n_rows) and "
+        "(k, n_columns)"
+    )
+    given = _fitted(given, name, ("weights_", "x_given_h_", "y_given_h_"), form)
+    arrays = _arrays(given, name, form, (1, 2, 2))
     if shapes is not None:
         _check_shapes(arrays, shapes, name)
     return Aspects(*(_distribution(a, name) for a in arrays))
+
+
+def _fitted(given, name, attributes, form):
+    """Return the parameters of a fitted model, or what is given if it is no model."""
+    if not hasattr(given, "fit"):
+        return given
+    if not all(hasattr(given, attribute) for attribute in attributes):
+        check_is_fitted(given)
+        raise TypeError(f"{name} must be {form}, got {type(given).__name__}")
+    return tuple(getattr(given, attribute) for attribute in attributes)
 
 
 def _arrays(given, name, form, ndims):
@@ -186,6 +215,8 @@ def couple(a, b, via="xy", X=None):
     if via == "rows":
         return couple_mixtures(a, b, X)
     coupling = RunCoupling(via)
+    for given, name in ((a, "a"), (b, "b")):
+        check_aspect(given, name, via)
     first, second = as_aspects(a, "a"), as_aspects(b, "b")
     if any(p.shape[1] != q.shape[1] for p, q in zip(first[1:], second[1:], strict=True)):
         raise ValueError("a and b must be models of the same rows and columns")
@@ -197,8 +228,25 @@ def couple(a, b, via="xy", X=None):
         shape = first.x_given_h.shape[1], first.y_given_h.shape[1]
         if counts.shape != shape:
             raise ValueError(f"X must have the shape {shape} of the models, got {counts.shape}")
-    (first, second), _ = couple_runs([first, second], coupling, counts)
+    coupled, _ = couple_runs([first, second], coupling, counts)
+    # p(h) stays as it was, and yet belongs to who asks.
+    first, second = (run._replace(weights=run.weights.copy()) for run in coupled)
     return first, second
+
+
+def check_aspect(given, name, via):
+    """Refuse models that are coupled in another way, and say in which."""
+    kind = type(given).__name__
+    if hasattr(given, "fit") and hasattr(given, "predict_proba"):
+        raise TypeError(
+            f"via={via!r} couples aspect models, and {name} is none: {kind}; couple mixtures with "
+            "via='rows' and the rows as X"
+        )
+    if hasattr(given, "n_hubs"):
+        raise TypeError(
+            f"via={via!r} couples aspect models, and {name} is none: {kind}; runs of a traffic "
+            "model are coupled within it, by coupling='x'"
+        )
 
 
 # -- scores -------------------------------------------------------------------------------------

@@ -91,7 +91,10 @@ def _responsibilities(given, name, X):
     if not hasattr(given, "fit"):
         return check_responsibilities(given, name)
     if not hasattr(given, "predict_proba"):
-        raise ValueError(f"via='rows' couples mixtures, and {name} is none: {type(given).__name__}")
+        raise TypeError(
+            f"via='rows' couples mixtures, and {name} is none: {type(given).__name__}; aspect "
+            "models are coupled via 'xy', say, traffic models within one, by coupling='x'"
+        )
     if X is None:
         raise ValueError("via='rows' asks both models about the rows: pass them as X")
     return np.asarray(given.predict_proba(X), dtype=np.float64)

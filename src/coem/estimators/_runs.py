@@ -16,7 +16,7 @@ from coem.estimators._records import Records, progress
 from coem.estimators._restarts import draw_seeds, each_run
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import AspectData, divergence, log_likelihood, to_divergence
-from coem.latent.runs import AMONG, RunCoupling
+from coem.latent.runs import RunCoupling
 from coem.schedules import Constant, Later, as_schedule
 
 DEAD = 1e-2  # a component that expects fewer non-zeros (of mean count) than this is reported
@@ -47,10 +47,16 @@ class Plan:
         beta = as_schedule(estimator.beta, "beta")
         if not beta.extremes()[0] > 0:
             raise ValueError("beta must be above 0: at 0 all components are alike; try 0.5")
+        coupling = as_coupling(estimator.coupling, estimator.self_coupling, vias)
+        if coupling is None and estimator.rounds > 1:
+            raise ValueError(
+                f"rounds={estimator.rounds} counts couplings, and there is none: set "
+                f"coupling={vias[0]!r}, say, or leave rounds at 1"
+            )
         return cls(
             type(estimator).__name__,
             couple,
-            as_coupling(estimator.coupling, estimator.self_coupling, vias),
+            coupling,
             estimator.rounds,
             beta,
             estimator.max_iter,
@@ -82,7 +88,6 @@ def as_coupling(coupling, itself, vias):
         check_choice("coupling", coupling, vias)
         return RunCoupling(coupling, itself=bool(itself))
     check_choice("via of coupling", coupling.via, vias)
-    check_choice("among of coupling", coupling.among, AMONG)
     return replace(coupling, itself=bool(coupling.itself or itself))
 
 
@@ -150,13 +155,14 @@ def fit_runs(estimator, plan, model, counts, weight, given):
     """
     n_runs = estimator.n_runs if given is None else len(given)
     plan.check_runs(n_runs)
-    held_out = held_out_pairs(estimator.validation, counts.shape, model.dtype)
+    names = getattr(estimator, "feature_names_in_", None)
+    held_out = held_out_pairs(estimator.validation, counts.shape, names, model.dtype)
     seeds = draw_seeds(estimator.random_state, n_runs)
     with LocalEngine(estimator.n_jobs) as engine:
         pairs = Pairs.of(counts, weight, model.dtype)
         starts = given or [model.random(pairs, np.random.default_rng(seed)) for seed in seeds]
         outcome = run_all(model, pairs, held_out, starts, plan, engine)
-    keep_best(estimator, outcome)
+    keep_best(estimator, plan, outcome)
     return outcome.best
 
 
@@ -258,16 +264,23 @@ def _couple(runs, plan, pairs, phase):
     return [Bunch(coupling=phase - 1, **vars(link)) for link in links]
 
 
-def keep_best(estimator, outcome):
+def keep_best(estimator, plan, outcome):
     """Set the fitted attributes that tell of the runs, and warn of what matters."""
     best = outcome.best
     estimator.runs_, estimator.transition_ = outcome.records, outcome.links
     estimator.best_run_, estimator.history_ = best.index, best.history
     estimator.kl_, estimator.objective_ = best.kept.kl, best.kept.objective
     estimator.n_iter_, estimator.converged_ = best.n_iter, best.result.converged
-    if estimator.tol > 0 and not estimator.converged_:
+    if best.n_iter < len(plan.beta):
         warnings.warn(
-            f"no convergence after {estimator.max_iter} iterations; raise max_iter or tol, or pass "
+            f"beta had come to {plan.beta(best.n_iter):.3g} when the iterations ended, and its "
+            f"schedule takes {len(plan.beta)}: raise max_iter, or shorten the schedule",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+    elif plan.tol > 0 and not estimator.converged_:
+        warnings.warn(
+            f"no convergence after {plan.max_iter} iterations; raise max_iter or tol, or pass "
             "tol=0 to run a fixed number of iterations",
             ConvergenceWarning,
             stacklevel=5,

@@ -13,7 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coem.latent.runs import AMONG, Among, Link, RunCoupling, partners
+from coem.latent.runs import (
+    AMONG,
+    Among,
+    Link,
+    RunCoupling,
+    check_flag,
+    check_named,
+    partners,
+)
 from coem.typing import Array
 
 MOST = 0.5 + 1e-9  # a half is not most of it, whatever rounding says
@@ -96,9 +104,8 @@ class RowCoupling:
         for name, value in (("times", self.times), ("after", self.after)):
             if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"RowCoupling: {name} must be 1 or more, got {value!r}")
-        if self.among not in AMONG:
-            names = ", ".join(map(repr, AMONG))
-            raise ValueError(f"RowCoupling: among must be one of {names}, got {self.among!r}")
+        check_named("RowCoupling", "among", self.among, AMONG)
+        check_flag("RowCoupling", "own", self.own)
 
 
 def couple_resp(
