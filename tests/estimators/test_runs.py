@@ -199,3 +199,26 @@ def test_what_couple_returns_belongs_to_the_caller():
     for table in couple(one, two.fit(train))[0]:
         table[:] = 7
     np.testing.assert_array_equal(one.weights_, before)
+
+
+# -- what is told ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_divergence_is_never_negative(kind, dtype):
+    for seed in range(20):
+        p = np.random.default_rng(seed).dirichlet(np.ones(9))
+        X = 1000 * np.outer(p, p)
+        model = kind(1, max_iter=5, dtype=dtype, random_state=seed).fit(X)
+        assert 0 <= model.kl_ < 1e-6
+        assert min(record.kl for record in model.history_) >= 0
+
+
+def test_progress_leaves_out_what_means_nothing_here(kind, capsys):
+    kind(2, n_runs=1, max_iter=2, verbose=10).fit(np.ones((4, 4)))
+    written = capsys.readouterr().err
+    assert written.count("objective") == 2
+    assert "agreement" not in written
+    views = [np.eye(6), np.eye(6)]
+    MixtureClusterer(2, max_iter=2, tol=0, verbose=10, init="random", random_state=0).fit(views)
+    assert capsys.readouterr().err.count("agreement") == 2

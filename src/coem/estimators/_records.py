@@ -40,9 +40,12 @@ def progress(verbose: int, label: str) -> Callable[[Round], None]:
 
     def write(record: Round) -> None:
         if record.round % every == 0 or record.round == 1:
+            # Where there is but one posterior there is nothing to agree upon.
+            several = len(record.log_likelihood) > 1
+            agreement = f"agreement {record.agreement_rate:.3f}, " if several else ""
             sys.stderr.write(
                 f"{label} round {record.round}: objective {record.objective:.6g}, "
-                f"agreement {record.agreement_rate:.3f}, {record.seconds * 1e3:.0f} ms\n"
+                f"{agreement}{record.seconds * 1e3:.0f} ms\n"
             )
 
     return write

@@ -254,8 +254,8 @@ def divergence(pairs: Pairs, theta: Tables) -> float:
 
 
 def to_divergence(pairs: Pairs, evidence: float) -> float:
-    """Return KL(p~ || p) for the log likelihood of all counts."""
-    return -pairs.entropy - evidence / pairs.total if pairs.total > 0 else 0.0
+    """Return KL(p~ || p) for the log likelihood of all counts; rounding never makes it negative."""
+    return max(-pairs.entropy - evidence / pairs.total, 0.0) if pairs.total > 0 else 0.0
 
 
 def fold_in(pairs: Pairs, theta: AspectTheta, max_iter: int, tol: float) -> Array:
