@@ -13,6 +13,7 @@ Lines<T> lines(const In1<int64_t>& indptr, const In1<std::int32_t>& indices,
                const In1<T>& values, int64_t lo, int64_t hi) {
     require(0 <= lo && lo <= hi && hi < extent(indptr.shape(0)), "rows or columns out of range");
     require(indices.shape(0) == values.shape(0), "indices and values must have the same length");
+    require_within(indptr.data()[lo], indptr.data()[hi], indices.shape(0));
     return {indptr.data(), indices.data(), values.data(), nullptr};
 }
 

@@ -24,6 +24,11 @@ inline void require(bool ok, const char* what) {
 
 inline std::int64_t extent(std::size_t n) { return static_cast<std::int64_t>(n); }
 
+// The ends alone: to look at all of indptr would cost as much as some kernels do.
+inline void require_within(std::int64_t first, std::int64_t last, std::size_t n) {
+    require(0 <= first && first <= last && last <= extent(n), "indptr points beyond the indices");
+}
+
 void bind_aspect(nb::module_& m);
 
 }  // namespace coem

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from coem.engine import LocalEngine
-from coem.kernels import aspect
+from coem.kernels import _compiled, aspect
 
 ERROR = {np.float32: 3e-6, np.float64: 1e-12}
 
@@ -114,21 +114,23 @@ def test_fold_in_maximises_the_likelihood_of_each_row(k, dtype):
 
 @every_precision
 def test_weights_duplicates_and_stored_zeros(dtype):
-    rows, columns = np.array([0, 0, 0, 1, 2]), np.array([1, 1, 0, 2, 2])
     X = sp.csr_matrix((5, 4))
-    X.indptr, X.indices = np.array([0, 3, 4, 5, 5, 5]), columns.astype(np.int32)
+    X.indptr, X.indices = np.array([0, 3, 4, 5, 5, 5]), np.array([1, 1, 0, 2, 2], np.int32)
     X.data = np.array([1.0, 2.0, 0.0, 4.0, 5.0])
     kept = [part.copy() for part in (X.indptr, X.indices, X.data)]
     pairs = aspect.Pairs.of(X, np.array([2.0, 0.0, 1.0, 1.0, 1.0]), dtype)
     assert pairs.total == 11
     assert (pairs.counts * pairs.unit).tolist() == [6, 5]
     assert pairs.columns.tolist() == [1, 2]
+    assert pairs.indptr.tolist() == [0, 1, 1, 2, 2, 2]
+    assert pairs.turned.tolist() == [0, 0, 1, 2, 2]
+    assert pairs.rows.tolist() == [0, 2]
+    assert pairs.places.tolist() == [0, 1]
     assert np.log2(pairs.unit) == np.round(np.log2(pairs.unit))
     share = np.array([6, 5]) / 11
     assert np.isclose(pairs.entropy, -(share * np.log(share)).sum())
     assert np.allclose(pairs.marginals[0], [6 / 11, 0, 5 / 11, 0, 0])
     assert all((a == b).all() for a, b in zip(kept, (X.indptr, X.indices, X.data), strict=True))
-    assert len(rows) == X.nnz
 
 
 @every_precision
@@ -163,22 +165,45 @@ def test_impossible_and_unlikely_pairs_give_finite_numbers(tiny, dtype):
 
 
 @every_precision
-def test_threads_do_not_change_a_bit(dtype):
+def test_threads_do_not_change_a_bit(dtype, monkeypatch):
+    monkeypatch.setattr(aspect, "CELLS", 2000)  # or a table of this size would be one piece
     rng = np.random.default_rng(3)
     k = 13
     X, _, (x, y), weights = make(rng, 700, 900, k, dtype, density=0.1)
     pairs = aspect.Pairs.of(X, None, dtype)
     assert len(pairs.row_cuts) > 4
+    assert len(aspect.by_cells(y, lambda lo, hi: None)) > 4
+    affine = aspect.padded(rng.random(k), 16, float), aspect.padded(rng.random(k), 16, float)
     results = []
     for n_jobs in (1, 2, 4):
         with LocalEngine(n_jobs):
             value, *arrays = run(pairs, x, y, weights, k)
             raised = np.empty_like(y)
             aspect.power(y, 0.9, raised)
-            arrays += [raised, aspect.fold_in(pairs, y, weights, 3, 0.0)]
+            arrays += [raised, aspect.rescale(y, affine)]
+            arrays += [aspect.fold_in(pairs, y, weights, 3, 0.0)]
             numbers = value, aspect.evidence(pairs, x, y, weights), aspect.log_sum(y, k)
             results.append((numbers, [a.tobytes() for a in arrays]))
     assert results[0] == results[1] == results[2]
+
+
+@every_precision
+@pytest.mark.parametrize("indptr", [[0, 2, 9], [-3, 1, 2], [2, 1, 1]])
+def test_rows_that_point_beyond_the_non_zeros_are_refused(indptr, dtype):
+    lines = np.array(indptr), np.zeros(2, np.int32), np.ones(2, dtype)
+    table, weights = np.ones((2, 8), dtype), np.ones(8, dtype)
+    spare = np.empty(2, dtype), np.empty((2, 8), dtype), np.zeros(8)
+    affine = np.ones(8), np.zeros(8)
+    turned = *lines[:2], np.zeros(2, np.int64), np.ones(2, dtype)
+    calls = (
+        lambda: _compiled.aspect_rows(*lines, table, table, weights, 0, 2, *spare),
+        lambda: _compiled.aspect_columns(*turned, table, table, weights, 0, 2, *affine, spare[1]),
+        lambda: _compiled.aspect_evidence(*lines, table, table, weights, 0, 2),
+        lambda: _compiled.aspect_fold_in(*lines, table, weights, 0, 2, 1, 0.0, np.empty((2, 8))),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match="indptr points beyond the indices"):
+            call()
 
 
 @pytest.mark.parametrize("isa", ["baseline", "avx2"])

@@ -679,6 +679,23 @@ def test_bad_shapes_and_dtypes_raise(case):
         BAD[case]()
 
 
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("indptr", [[0, 2, 9], [-3, 1, 2], [2, 1, 1]])
+def test_rows_that_point_beyond_the_non_zeros_are_refused(indptr, index):
+    csr = np.array(indptr, index), np.zeros(2, index), np.ones(2)
+    table, resp = np.ones(3 * 2 + 8), np.ones((2, 2))
+    some = np.zeros(2, np.int32), np.ones(2)
+    calls = (
+        lambda: _compiled.scores(*csr, table, np.empty((2, 2))),
+        lambda: _compiled.nearest(*csr, table, 2, 0, 2, np.empty(2, np.int32), np.empty(2)),
+        lambda: _compiled.accumulate_list(*csr, *some, 0, 2, np.zeros(3)),
+        lambda: _compiled.accumulate_tile(*csr, resp, 0, 2, 0, 3, True, np.zeros((3, 8))),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match="indptr points beyond the indices"):
+            call()
+
+
 # What may read beyond an array runs in a process of its own.
 DANGEROUS = {
     "more responsibilities than rows, lists": (
