@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.decomposition import NMF, LatentDirichletAllocation
+from sklearn.ensemble import IsolationForest
 from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -140,6 +143,35 @@ def test_the_best_run_is_examined():
     assert found.estimator.objective_ == max(fit.objective_ for fit in fits)
 
 
+@pytest.mark.parametrize(
+    ("model", "better", "name"),
+    [
+        (GaussianMixture(3, init_params="random", max_iter=3), max, "lower_bound_"),
+        (KMeans(3, init="random", n_init=1, max_iter=2), min, "inertia_"),
+        (NMF(3, init="random", max_iter=5), min, "reconstruction_err_"),
+        (LatentDirichletAllocation(3, max_iter=2), min, "bound_"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_best_run_of_other_models_is_examined(model, better, name):
+    X, _ = groups([30] * 4)
+    found = stability(model, X, n_runs=5, random_state=0)
+    fits = [clone(model).set_params(random_state=seed).fit(X) for seed in _seeds(5)]
+    values = [getattr(fit, name) for fit in fits]
+    assert values.index(better(values)) > 0  # the first one would be found by chance
+    assert getattr(found.estimator, name) == better(values)
+
+
+def test_without_a_measure_the_first_run_is_examined():
+    X = blobs(3, n=20)
+    found = stability(
+        SpectralClustering(3, n_components=5, gamma=1e-3), X, n_runs=3, random_state=0
+    )
+    assert found.estimator.random_state == _seeds(1)[0]
+    assert len(found.table) == 3  # and not one for each of the five eigenvectors
+
+
 def _seeds(n):
     rng = np.random.RandomState(0)
     return [int(rng.randint(np.iinfo(np.int32).max)) for _ in range(n)]
@@ -214,6 +246,58 @@ def test_other_models_that_assign_rows():
     assert points.table[0].features == []
 
 
+def test_a_number_of_components_that_the_model_chooses():
+    X, _ = groups([20, 20], m=5)
+    for init in (None, "random"):
+        found = stability(NMF("auto", init=init, max_iter=500), X, n_runs=3, random_state=0)
+        assert len(found.table) == 5
+
+
+class Numbers(BaseEstimator):
+    """A model that gives rows the labels that it is told to."""
+
+    def __init__(self, labels=None, random_state=None):
+        self.labels = labels
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def predict(self, X):
+        return np.asarray(self.labels)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([0, 1, -1, 1], r"Numbers leaves row 2 in no component \(label -1\)"),
+        ([0.5, 1, 2, 3], "Numbers gives rows no numbers of components"),
+        (["a", "b", "a", "b"], "Numbers gives rows no numbers of components"),
+    ],
+)
+def test_rows_without_a_component_are_refused(labels, words):
+    with pytest.raises(ValueError, match=words):
+        stability(Numbers(labels), np.ones((4, 3)), n_runs=2)
+
+
+def test_components_without_rows_are_told_apart():
+    X, _ = groups([40, 40])
+    found = stability(AspectModel(2, max_iter=60), X, n_runs=3, random_state=0)
+    assert "have no rows" not in found.summary
+
+    class Wide(Numbers):
+        n_components = 4
+
+    wide = stability(Wide([0, 0, 2, 2]), np.ones((4, 3)), n_runs=3)
+    assert [row.share for row in wide.table] == [0.5, 0, 0.5, 0]
+    assert [row.recurs for row in wide.table] == [2, 0, 2, 0]
+    assert [row.scattered for row in wide.table] == [0] * 4
+    assert wide.summary.startswith("2 of 4 components recur in all 2 other runs, 0 in none, 2 have")
+    lines = str(wide).splitlines()
+    assert ["empty" in line for line in lines[1:5]] == [False, False, True, True]
+
+
 def test_views_and_pipelines():
     X, _ = groups([40, 40])
     views = Views(numbers=np.sqrt(X), words=X)
@@ -254,6 +338,8 @@ def test_progress_goes_to_stderr(capsys):
         (MixtureClusterer(2), {"n_runs": 1}, "n_runs must be an integer of 2 or more"),
         (MixtureClusterer(2), {"subsample": 1.0}, "subsample must be None or between 0 and 1"),
         (MixtureClusterer(2), {"sample_weight": [1, -1, 1, 1]}, "[Nn]egative"),
+        (IsolationForest(), {}, "groups rows, got IsolationForest"),
+        (AspectModel(2, validation=np.ones((4, 3))), {"subsample": 0.5}, "leave one of the two"),
     ],
 )
 def test_what_cannot_be_examined_is_refused(model, settings, words):

@@ -1,25 +1,30 @@
 """Can these clusters be trusted: which of them recur when only the seed changes."""
 
 import sys
-import warnings
 from collections import Counter
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
-from sklearn.base import clone, is_classifier
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.pipeline import Pipeline
-from sklearn.utils import Bunch, _safe_indexing, check_random_state
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.validation import _num_samples
 
 from coem.estimators._params import check_number, check_weight
 from coem.estimators._records import Records
 from coem.latent.shared_rows import fate, rand_index, shared_rows
 from coem.selection._figures import two_panels
+from coem.selection._fits import (
+    Fit,
+    check_model,
+    check_names,
+    features_of,
+    fit_again,
+    is_fitted,
+    keep_best,
+    some_rows,
+)
 from coem.views import as_views, is_several
 
-N_FEATURES = 6
 FATES = ("recurs", "split", "merged", "scattered")
 
 
@@ -38,8 +43,9 @@ class Stability:
         over the runs of how well the best counterpart matches, 0 by chance and 1 for the same
         rows; `merged_with`, the components of this model that shared the larger one, with the
         number of runs, the most frequent first; `row_stability`, the mean of its rows; and
-        `features` that tell most about it, where the model has any. ``table.to_frame()`` gives a
-        DataFrame.
+        `features` that tell most about it, where the model has any. A component without rows has
+        a share of 0 and nothing can become of it: it is counted nowhere. ``table.to_frame()``
+        gives a DataFrame.
     labels : ndarray of shape (n_rows,)
         The component of every row.
     row_stability : ndarray of shape (n_rows,)
@@ -74,13 +80,16 @@ class Stability:
     @property
     def summary(self):
         """The answer in two sentences."""
-        always = sum(row.recurs == self.n_others for row in self.table)
-        never = sum(row.recurs == 0 for row in self.table)
+        there = [row for row in self.table if row.share > 0]
+        always = sum(row.recurs == self.n_others for row in there)
+        never = sum(row.recurs == 0 for row in there)
+        empty = len(self.table) - len(there)
+        without = f", {empty} have no rows" if empty else ""
         rows = np.average(self.row_stability, weights=self.weight)
         return (
             f"{always} of {len(self.table)} components recur in all {self.n_others} other runs, "
-            f"{never} in none. A row stays with its component in {rows:.0%} of the runs; two runs "
-            f"agree with an adjusted Rand index of {self.mean_agreement:.2f}."
+            f"{never} in none{without}. A row stays with its component in {rows:.0%} of the runs; "
+            f"two runs agree with an adjusted Rand index of {self.mean_agreement:.2f}."
         )
 
     def to_frame(self):
@@ -89,8 +98,8 @@ class Stability:
 
     def __repr__(self):
         lines = ["component  share  recurs  strength   rows  split  merged  scattered  features"]
-        for row in sorted(self.table, key=lambda row: (-row.recurs, -row.strength)):
-            times = f"{row.recurs}/{self.n_others}"
+        for row in sorted(self.table, key=lambda r: (r.share == 0, -r.recurs, -r.strength)):
+            times = f"{row.recurs}/{self.n_others}" if row.share > 0 else "empty"
             words = ", ".join(map(str, row.features))
             if row.merged_with:
                 words += f" [with {', '.join(map(str, list(row.merged_with)[:3]))}]"
@@ -147,11 +156,13 @@ def stability(
     Parameters
     ----------
     model : MixtureClusterer, AspectModel, SphericalKMeans, or Pipeline that ends in one
-        Any estimator with a `random_state` that assigns rows: by `predict`, else by the largest
-        value of `transform`, else by `labels_`. If it is fitted, its components are looked for in
-        `n_runs` other runs. If not, it is fitted `n_runs` times, and the components of the run
-        with the largest objective are looked for in the others. Every run is a fit as the model
-        says, with all of its restarts.
+        Any estimator with a `random_state` that assigns all rows: by `predict`, else by the
+        largest value of `transform`, else by `labels_`. If it is fitted, its components are looked
+        for in `n_runs` other runs. If not, it is fitted `n_runs` times, and the components of the
+        best run are looked for in the others: the one with the largest `objective_` or
+        `lower_bound_`, or the least `inertia_`, `reconstruction_err_` or `bound_`; of a model that
+        has none of these, the first. Every run is a fit as the model says, with all of its
+        restarts.
     X : matrix, list, dict or Views
         The rows.
     n_runs : int, default=10
@@ -186,160 +197,26 @@ def stability(
     >>> [row.recurs for row in found.table]
     [4, 4]
     """
-    last = _last(model)
     for name, value, least in (("n_runs", n_runs, 2), ("verbose", verbose, 0)):
         check_number(name, value, Integral, least)
-    _check_model(model, last, subsample)
+    check_model(model, subsample)
     X = as_views(X) if is_several(X) else X
     n_rows = _num_samples(X)
-    _check_names(feature_names, model, X)
+    check_names(feature_names, model, X)
     weight = check_weight(sample_weight, np.empty((n_rows, 1)))
     rng = check_random_state(random_state)
-    runs = [_Run(model, _assign(model, X))] if _is_fitted(last) else []
+    runs = [Fit.of(model, X)] if is_fitted(model) else []
     given = len(runs)
     for number in range(n_runs):
-        rows = _some(rng, n_rows, subsample)
-        fitted = _fit(model, X, rows, weight, int(rng.randint(np.iinfo(np.int32).max)))
-        runs.append(_Run(fitted, _assign(fitted, X)))
+        rows = some_rows(rng, n_rows, subsample)
+        fitted = fit_again(model, X, rows, weight, int(rng.randint(np.iinfo(np.int32).max)))
+        runs.append(Fit.of(fitted, X))
         if not given:
-            _keep_best(runs)
+            keep_best(runs)
         if verbose:
             sys.stderr.write(f"[stability] run {number + 1} of {n_runs}\n")
     reference = runs.pop(next(i for i, run in enumerate(runs) if run.model is not None))
     return _compare(reference, runs, weight, feature_names)
-
-
-@dataclass
-class _Run:
-    """One fit: the component of every row; of all models only the best is kept."""
-
-    model: object
-    labels: np.ndarray
-    size: int = 0
-
-    def __post_init__(self):
-        last = _last(self.model)
-        asked = getattr(last, "n_components", None) or getattr(last, "n_clusters", None) or 0
-        self.size = max(int(asked), int(self.labels.max()) + 1)
-
-
-def _check_names(names, model, X):
-    """Refuse names that are not those of the columns."""
-    if names is None or isinstance(model, Pipeline):
-        return
-    if is_several(X):
-        raise ValueError("feature_names are for one matrix; views name their own columns")
-    if hasattr(X, "shape") and len(names) != X.shape[1]:
-        raise ValueError(f"feature_names has {len(names)} names for {X.shape[1]} columns")
-
-
-def _keep_best(runs):
-    """Drop the model of all runs but the one with the largest objective; of equals the first."""
-    rival, new = next(run for run in runs if run.model is not None), runs[-1]
-    if new is not rival:
-        worse = new if _merit(new.model) <= _merit(rival.model) else rival
-        worse.model = None
-
-
-def _merit(model):
-    """Return the objective of a fit; 0 for a model that tells of none."""
-    last = _last(model)
-    return getattr(last, "objective_", -getattr(last, "inertia_", 0.0))
-
-
-# -- models -------------------------------------------------------------------------------------
-
-
-def _last(model):
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
-
-
-def _check_model(model, last, subsample):
-    """Refuse a model whose runs cannot be compared, before any of them."""
-    name = type(last).__name__
-    if not hasattr(model, "fit") or is_classifier(last):
-        raise ValueError(f"stability examines a model that groups rows, got {name}")
-    if not any(hasattr(model, way) for way in ("predict", "transform", "fit_predict")):
-        raise ValueError(f"{name} assigns no rows to its components: there is nothing to compare")
-    if not _seeds_of(model):
-        raise ValueError(f"{name} has no random_state: all of its runs would be the same")
-    init = getattr(last, "init", "random")
-    if not isinstance(init, str) and not callable(init):
-        raise ValueError(
-            "init: all runs from a given start are the same; pass a name, such as init='random'"
-        )
-    if subsample is None:
-        return
-    if not isinstance(subsample, Real) or isinstance(subsample, bool) or not 0 < subsample < 1:
-        raise ValueError(f"subsample must be None or between 0 and 1, got {subsample!r}")
-    if not hasattr(model, "predict") and not hasattr(model, "transform"):
-        raise ValueError(f"{name} cannot assign rows that it has not seen: leave subsample out")
-
-
-def _seeds_of(model):
-    """Return the names of the parameters that are seeds, those of steps included."""
-    names = model.get_params(deep=True)
-    return [name for name in names if name.split("__")[-1] == "random_state"]
-
-
-def _is_fitted(model):
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    return True
-
-
-def _some(rng, n_rows, subsample):
-    """Return the rows of a run in their order, or None for all."""
-    if subsample is None:
-        return None
-    return np.sort(rng.choice(n_rows, max(int(subsample * n_rows), 1), replace=False))
-
-
-def _fit(model, X, rows, weight, seed):
-    """Return a clone, fitted with a seed to some of the rows."""
-    fitted = clone(model).set_params(**dict.fromkeys(_seeds_of(model), seed))
-    if rows is not None:
-        X, weight = _safe_indexing(X, rows), None if weight is None else weight[rows]
-    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
-    given = {} if weight is None else {f"{prefix}sample_weight": weight}
-    with warnings.catch_warnings():
-        # Components that die, or runs that are cut short, show in the table.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return fitted.fit(X, **given)
-
-
-def _assign(model, X):
-    """Return the component of every row."""
-    if hasattr(model, "predict"):
-        return np.asarray(model.predict(X))
-    if hasattr(model, "transform"):
-        return np.asarray(model.transform(X)).argmax(axis=1)
-    return np.asarray(_last(model).labels_)
-
-
-def _features(model, names):
-    """Return for every component the features that tell most about it, or None."""
-    last = _last(model)
-    if not hasattr(last, "top_features"):
-        return None
-    if names is None and isinstance(model, Pipeline):
-        names = getattr(model[:-1], "get_feature_names_out", lambda: None)()
-    several = len(getattr(last, "view_names_", ())) > 1
-    views = [{"view": view} for view in last.view_names_] if several else [{}]
-    for view in views:
-        try:
-            found = last.top_features(**view, n=N_FEATURES)
-        except ValueError:  # a family whose features have no probabilities
-            continue
-        words = [[feature for feature, _ in top] for top in found]
-        return words if names is None or several else [[_named(f, names) for f in w] for w in words]
-    return None
-
-
-def _named(feature, names):
-    return names[feature] if isinstance(feature, Integral) else feature
 
 
 # -- comparison ---------------------------------------------------------------------------------
@@ -355,7 +232,7 @@ def _compare(reference, others, weight, names):
     stays = np.mean([f.match[labels] == o.labels for f, o in pairs], axis=0)
     counts = np.bincount(labels, weights=weight, minlength=k)
     stayed = np.bincount(labels, weights=stays if weight is None else stays * weight, minlength=k)
-    features = _features(reference.model, names) or [[]] * k
+    features = features_of(reference.model, names) or [[]] * k
     table = Records(
         Bunch(
             component=h,
@@ -364,7 +241,7 @@ def _compare(reference, others, weight, names):
             strength=float(np.mean([f.strength[h] for f in fates])),
             split=sum(int(f.split[h]) for f in fates),
             merged=sum(int(f.whole[h] >= 0) for f in fates),
-            scattered=sum(int(f.scattered[h]) for f in fates),
+            scattered=sum(int(f.scattered[h]) for f in fates) if counts[h] > 0 else 0,
             merged_with=_partners(fates, h),
             row_stability=float(stayed[h] / counts[h]) if counts[h] > 0 else 0.0,
             features=features[h],
