@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from coem import AspectModel, RunCoupling
+from coem.kernels import aspect as kernel
 from coem.latent.aspect import Aspects
 from coem.latent.runs import AMONG, VIAS, couple_runs, partners, transition
 from coem.schedules import Linear
@@ -136,7 +137,8 @@ def _split(X):
 
 @pytest.mark.parametrize("among", AMONG)
 @every_dtype
-def test_threads_do_not_change_a_bit(among, dtype):
+def test_threads_do_not_change_a_bit(among, dtype, monkeypatch):
+    monkeypatch.setattr(kernel, "CELLS", 1 << 9)  # many pieces of few rows
     X = make(6, 400, 300, 0.2)
     results = []
     for n_jobs in (1, 2, 4):

@@ -226,8 +226,9 @@ class AspectModel(KeepsInit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def transform(self, X):
         """Return p(h | row) of rows that need not be those of `fit`, (n_rows, n_components).
 
-        The rows are folded in: EM for each row by itself while p(y|h) stays as it is. A row
-        without counts gets p(h).
+        The rows are folded in: EM for each row by itself while p(y|h) stays as it is. It ends when
+        no share moves by more than 1e-6, or after 200 rounds, which where the likelihood of a row
+        is flat may be short of its maximum. A row without counts gets p(h).
         """
         check_is_fitted(self)
         counts = self._read(X, reset=False)
