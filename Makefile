@@ -60,6 +60,8 @@ experiments: setup
 	$(BIN)/python benchmarks/couple_mixtures.py
 	$(BIN)/python benchmarks/coupled_runs.py
 	$(BIN)/python benchmarks/coupled_runs.py --start both --pairs 5
+	$(BIN)/python benchmarks/coupled_runs.py --data medline --k 50 --many 3
+	$(BIN)/python benchmarks/coupled_runs.py --data cranfield --k 50 --many 3 --via xy
 	$(BIN)/python benchmarks/synthetic_aspects.py
 
 demo: setup

@@ -2,6 +2,10 @@
 
 Everything in the first tables costs the same: 240 rounds, of 4 runs or of 8. Of each way the run
 with the largest objective is kept, as `MixtureClusterer` does.
+
+    python benchmarks/couple_mixtures.py [PART ...]
+
+A part is one of the document sets, "sharp", "recurrence", "accidents" or "trust"; without any, all.
 """
 
 import sys
@@ -42,12 +46,13 @@ FEW = "8 runs of 30", "4 runs of 60", "the same, annealed", "three, all (the def
 
 
 def main():
-    names = sys.argv[1:] or SETS
-    for name in names:
+    parts = {"sharp": sharp, "recurrence": recurrence, "accidents": accidents, "trust": trust}
+    for name in sys.argv[1:] or (*SETS, *parts):
+        if name in parts:
+            parts[name]()
+            continue
         compare(name, "random", list(WAYS))
         compare(name, "spherical", FEW)
-    recurrence()
-    trust()
 
 
 def load(name):
@@ -124,6 +129,36 @@ def through_words(X, k, init, trial):
     return max(ends, key=lambda model: model.objective_)
 
 
+# -- groups that are far apart --------------------------------------------------------------------
+
+
+def sharp(trials=4):
+    """Print by how much coupled runs end above restarts where groups are drawn from the model."""
+    settings = (12, 30), (12, 60), (20, 30), (20, 60), (20, 120)
+    for init in ("random", "spherical"):
+        print(f"### 200 words, groups drawn from the model, init={init!r}: gain in nats\n")
+        tasks = [(*given, init, trial) for given in settings for trial in range(trials)]
+        gains = np.array(side_by_side(gain_of, tasks)).reshape(len(settings), trials)
+        rows = [
+            (f"{k} groups, {length} words a row", *(f"{gain:+.0f}" for gain in line))
+            for (k, length), line in zip(settings, gains, strict=True)
+        ]
+        table(("", *(f"trial {i + 1}" for i in range(trials))), rows)
+        counts = (np.abs(gains) <= 1).sum(), (gains < -1).sum(), (gains > 1).sum()
+        print("within a nat {}, restarts ahead {}, coupled runs ahead {}\n".format(*counts))
+
+
+def gain_of(k, length, init, trial):
+    """Return the objective of coupled runs less that of as many rounds of restarts."""
+    rng = np.random.default_rng([k, length, trial])
+    topics = rng.dirichlet(np.full(200, 0.1), size=k)
+    X = np.stack([rng.multinomial(length, topics[i]) for i in rng.integers(k, size=50 * k)])
+    ways = WAYS["three, all (the default)"] | {"n_init": 4, "max_iter": 15}, WAYS["8 runs of 30"]
+    usual = {"init": init, "tol": 0, "random_state": trial}
+    coupled, alone = (MixtureClusterer(k, **usual, **way).fit(X).objective_ for way in ways)
+    return coupled - alone
+
+
 # -- recurrence ---------------------------------------------------------------------------------
 
 
@@ -156,6 +191,20 @@ def cases():
     yield "no groups, aspects, k = 4", AspectModel(4, tol=1e-6), flat
 
 
+def accidents(samples=5):
+    """Print how often components recur in few rows without groups."""
+    print("### 240 rows without groups, two components, 5 starts a run: of 9 runs, 5 samples\n")
+    drawn = [np.random.default_rng(s).poisson(1.5, size=(240, 40)) for s in range(samples)]
+    rows = []
+    for init in ("random", "k-means++", "spherical"):
+        model = MixtureClusterer(2, init=init, n_init=5, tol=1e-4)
+        for share in (None, 0.8):
+            found = [stability(model, X, subsample=share, random_state=0) for X in drawn]
+            times = (max(row.recurs for row in f.table) for f in found)
+            rows.append((init, share or "all rows", *times))
+    table(("start", "subsample", *(f"sample {i + 1}" for i in range(samples))), rows)
+
+
 def trust(names=("re0", "tr11", "wap", "Cora", "20 Newsgroups")):
     """Print whether components that recur are closer to the classes than those that do not."""
     print("### Class entropy within components, in bits, 10 runs\n")
@@ -184,7 +233,7 @@ def bits(target, labels, part):
 
 def line_of(name, model, X):
     found = stability(model.set_params(n_jobs=2), X, n_runs=10, random_state=0)
-    recurs = np.array([row.recurs for row in found.table])
+    recurs = np.array([row.recurs for row in found.table if row.share > 0])
     counts = (recurs == 9).sum(), (recurs >= 5).sum(), (recurs == 0).sum()
     shares = f"{found.row_stability.mean():.2f}", f"{found.mean_agreement:.2f}"
     return (name, *(f"{n} of {len(recurs)}" for n in counts), *shares)

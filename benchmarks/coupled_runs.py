@@ -7,6 +7,9 @@ over all runs, and whether what the paper says of them holds.
 
 The paper says "random initializations" and no more. --start random begins with p(x) for every
 p(x|h) and p(y|h) drawn about p(y); --start both draws both from flat Dirichlet distributions.
+
+--many SEEDS couples six runs at once instead, one and three times, and tells who should learn from
+whom: medians of the final KL over the runs of so many fits.
 """
 
 import argparse
@@ -14,7 +17,7 @@ import argparse
 import numpy as np
 from trials import side_by_side, table
 
-from coem import AspectModel, couple
+from coem import AspectModel, RunCoupling, couple
 from coem.datasets import fetch_cranfield, fetch_medline
 from coem.schedules import Steps
 
@@ -32,10 +35,15 @@ def main():
     parser.add_argument("--k", type=int, nargs="+", default=[25, 50, 100], help="components")
     parser.add_argument("--data", choices=COLLECTIONS, nargs="+", default=[*COLLECTIONS])
     parser.add_argument("--start", choices=("random", "both"), default="random")
+    parser.add_argument("--many", type=int, metavar="SEEDS", help="six runs at once, so many times")
+    parser.add_argument("--via", choices=VIAS, nargs="+", default=[*VIAS], help="with --many")
     options = parser.parse_args()
     for name in options.data:
         X = COLLECTIONS[name]().views["words"]
         for k in options.k:
+            if options.many:
+                show_many(name, X, k, options)
+                continue
             print(
                 f"{name}, {X.shape[0]:,} x {X.shape[1]:,}, {X.nnz:,} non-zeros, k = {k}, "
                 f"{options.pairs} pairs, start {options.start!r}\n"
@@ -84,6 +92,47 @@ def fit(X, k, max_iter=ITERATIONS, **options):
 def ends(X, k, starts):
     """Return where runs end that go on from given parameters."""
     return [record.kl for record in fit(X, k, init=starts).runs_]
+
+
+# -- more than two runs ---------------------------------------------------------------------------
+
+WHO = {
+    "all": {"among": "all"},
+    "ring": {"among": "ring"},
+    "pairs": {"among": "pairs"},
+    "itself": {"itself": True},
+}
+
+
+def show_many(name, X, k, options):
+    """Print the median KL of six runs that learn from each other in different ways."""
+    print(f"{name}, k = {k}, six runs, {options.many} seeds, {ITERATIONS} iterations a phase\n")
+    seeds = range(options.many)
+    alone = np.concatenate(side_by_side(alone_of, [(X, k, seed) for seed in seeds]))
+    tasks = [(X, k, via, who, s) for via in options.via for who in WHO for s in seeds]
+    found = np.concatenate(side_by_side(many_of, tasks), axis=1)
+    medians = np.median(found.reshape(2, len(options.via), len(WHO), -1), axis=-1)
+    header = [f"{n} coupling{'s' * (n > 1)}: {who}" for n in (1, 3) for who in WHO]
+    rows = [
+        (via, *(f"{value:.3f}" for value in medians[:, i].ravel()))
+        for i, via in enumerate(options.via)
+    ]
+    table(("", *header), rows)
+    print("EM continued: {:.3f} and {:.3f}\n".format(*np.median(alone, axis=0)), flush=True)
+
+
+def many_of(X, k, via, who, seed):
+    """Return the KL of six runs after one and after three couplings, (2, 6)."""
+    coupling = RunCoupling(via, **WHO[who])
+    model = fit(X, k, n_runs=6, coupling=coupling, rounds=3, random_state=seed)
+    return np.array([[r.kl for r in model.runs_ if r.phase == phase] for phase in (1, 3)])
+
+
+def alone_of(X, k, seed):
+    """Return the KL of six runs after as many iterations without a coupling, (6, 2)."""
+    first = fit(X, k, 2 * ITERATIONS, n_runs=6, random_state=seed)
+    last = fit(X, k, 4 * ITERATIONS, n_runs=6, random_state=seed)
+    return np.array([[r.kl for r in model.runs_] for model in (first, last)]).T
 
 
 # -- figures -------------------------------------------------------------------------------------
