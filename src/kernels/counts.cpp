@@ -404,6 +404,33 @@ void accumulate_list(const Csr& X, const Lists<T>& lists, int64_t lo, int64_t hi
     }
 }
 
+double square_sum(const double* x, int64_t n) {
+    typename HalfOf<double>::type part[4] = {};
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        for (int u = 0; u < 4; ++u) {
+            const auto four = load_half<double>(x + i + 4 * u);
+            part[u] += four * four;
+        }
+    }
+    const auto all = (part[0] + part[1]) + (part[2] + part[3]);
+    double total = (all[0] + all[1]) + (all[2] + all[3]);
+    for (; i < n; ++i) total += x[i] * x[i];
+    return total;
+}
+
+template <class T>
+void sum_lists(const Csr& X, const Lists<T>& lists, const int64_t* offsets,
+               const std::uint8_t* fresh, int64_t first, int64_t last, int64_t n_words,
+               double* sums, double* squares) {
+    for (int64_t j = first; j < last; ++j) {
+        double* mine = sums + j * n_words;
+        if (fresh[j]) std::memset(mine, 0, static_cast<std::size_t>(n_words) * sizeof *mine);
+        accumulate_list(X, lists, offsets[j], offsets[j + 1], mine);
+        squares[j] = square_sum(mine, n_words);  // while they are in the cache
+    }
+}
+
 // Eight components at a time, side by side in `tile` (V, 8): a cache line a word. Threads share
 // the components and divide the words.
 template <class T>
@@ -490,8 +517,9 @@ template <class T> double table_sum(const T* table, int64_t lo, int64_t hi) {
 }  // namespace
 
 template <class T> const Kernels<T>& table() {
-    static const Kernels<T> all{scores<T>,          nearest<T>,         posterior<T>,        count_active<T>, list_active<T>,
-                                accumulate_list<T>,  accumulate_tile<T>, fill_table<T>,
+    static const Kernels<T> all{scores<T>,          nearest<T>,   posterior<T>,
+                                count_active<T>,    list_active<T>, accumulate_list<T>,
+                                sum_lists<T>,       accumulate_tile<T>, fill_table<T>,
                                 table_sum<T>};
     return all;
 }

@@ -80,6 +80,11 @@ struct Kernels {
     // sums (V) += X^T resp over the list entries lo <= e < hi of one component
     void (*accumulate_list)(const Csr&, const Lists<T>&, std::int64_t lo, std::int64_t hi,
                             double* sums);
+    // the same for the components first <= j < last, which own the entries from offsets[j] on, in
+    // sums (k, n_words), set to zero before where `fresh`; squares (k) of their lengths
+    void (*sum_lists)(const Csr&, const Lists<T>&, const std::int64_t* offsets,
+                      const std::uint8_t* fresh, std::int64_t first, std::int64_t last,
+                      std::int64_t n_words, double* sums, double* squares);
     // tile (V, 8) = X^T resp for the components lo <= j < hi and some words; hi - lo <= 8
     void (*accumulate_tile)(const Csr&, const T* resp, std::int64_t k, std::int64_t lo,
                             std::int64_t hi, Words, double* tile);

@@ -148,6 +148,26 @@ void accumulate_list(const Any1& indptr, const Any1& indices, const Any1& data,
 }
 
 template <class T>
+void sum_lists(const Any1& indptr, const Any1& indices, const Any1& data,
+               const Out1<std::int32_t>& rows, const Out1<T>& weights,
+               const In1<std::int64_t>& offsets, const In1<std::uint8_t>& fresh,
+               std::int64_t first, std::int64_t last, const Out2<double>& sums,
+               const Out1<double>& squares) {
+    const Csr X = csr(indptr, indices, data);
+    require(0 <= first && first <= last && last <= extent(sums.shape(0)),
+            "components out of range");
+    require(offsets.shape(0) == sums.shape(0) + 1 && fresh.shape(0) == sums.shape(0) &&
+                squares.shape(0) == sums.shape(0),
+            "offsets, fresh and squares must have one entry a component");
+    require(rows.shape(0) == weights.shape(0) && 0 <= offsets.data()[first] &&
+                offsets.data()[last] <= extent(rows.shape(0)),
+            "list entries out of range");
+    const nb::gil_scoped_release free;
+    kernels<T>().sum_lists(X, {rows.data(), weights.data()}, offsets.data(), fresh.data(), first,
+                           last, extent(sums.shape(1)), sums.data(), squares.data());
+}
+
+template <class T>
 void accumulate_tile(const Any1& indptr, const Any1& indices, const Any1& data,
                      const In2<T>& resp, std::int64_t lo, std::int64_t hi, std::int64_t first,
                      std::int64_t last, bool sorted, const Out2<double>& tile) {
@@ -247,6 +267,9 @@ template <class T> void bind(nb::module_& m) {
     m.def("accumulate_list", accumulate_list<T>, exact("indptr"), exact("indices"),
           exact("data"), exact("rows"), exact("weights"), nb::arg("lo"),
           nb::arg("hi"), exact("sums"));
+    m.def("sum_lists", sum_lists<T>, exact("indptr"), exact("indices"), exact("data"),
+          exact("rows"), exact("weights"), exact("offsets"), exact("fresh"), nb::arg("first"),
+          nb::arg("last"), exact("sums"), exact("squares"));
     m.def("accumulate_tile", accumulate_tile<T>, exact("indptr"), exact("indices"), exact("data"),
           exact("resp"), nb::arg("lo"), nb::arg("hi"), nb::arg("first"), nb::arg("last"),
           nb::arg("sorted"), exact("tile"));

@@ -35,6 +35,19 @@ def accumulate_list(
     hi: int,
     sums: Array,
 ) -> None: ...
+def sum_lists(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    rows: Array,
+    weights: Array,
+    offsets: Array,
+    fresh: Array,
+    first: int,
+    last: int,
+    sums: Array,
+    squares: Array,
+) -> None: ...
 def accumulate_tile(
     indptr: Array,
     indices: Array,

@@ -6,7 +6,7 @@ left four or five cosines a row for most rounds, which one by one took twice as 
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,15 @@ CHUNK = 1024  # dense rows that are turned to double at a time
 # A sum is made anew when so many times its rows' weight have come and gone: what is left of large
 # numbers that cancel is rounding.
 WORN = 1e3
+
+
+class _Lists(NamedTuple):
+    """Rows and their weights, of every cluster those from its offset on."""
+
+    rows: Array
+    weights: Array
+    offsets: Array  # (n_clusters + 1,)
+    fresh: Array  # (n_clusters,): 1 where the sum starts from zero
 
 
 class Lloyd:
@@ -60,51 +69,62 @@ class Lloyd:
 
         A label of -1 is no cluster. The sums are the object's own, and hold until the next call.
         """
+        lists = self._lists(labels, weight)
+        squares = np.empty(self.k)
+        # Few tasks, because each costs the time of a thousand sums, but enough for even shares.
+        step = -(-self.k // (4 * threads.n_workers()))
+
+        def work(first: int) -> None:
+            self._add(lists, first, min(first + step, self.k), squares)
+
+        threads.spread(work, range(0, self.k, step))
+        self._summed[...] = labels
+        return self._sums, np.sqrt(squares)
+
+    def _lists(self, labels: Array, weight: Array | None) -> _Lists:
+        """Return the rows to be added to every sum, or with a weight below zero taken from it."""
+        mass = np.ones(len(labels)) if weight is None else weight
         changed = np.flatnonzero(labels != self._summed)
         clusters = np.concatenate([self._summed[changed], labels[changed]])
+        rows = np.concatenate([changed, changed])
+        signed = np.concatenate([-mass[changed], mass[changed]])
+        fresh = self._worn(clusters, np.abs(signed), labels, weight)
+        if fresh.any():
+            kept = ~fresh[clusters]
+            members = np.flatnonzero((labels >= 0) & fresh[labels])
+            clusters = np.concatenate([clusters[kept], labels[members]])
+            rows = np.concatenate([rows[kept], members])
+            signed = np.concatenate([signed[kept], mass[members]])
         order = np.argsort(clusters, kind="stable")
-        rows = np.tile(changed, 2)[order]
-        mine = np.ones(len(changed)) if weight is None else weight[changed]
-        mass = np.concatenate([-mine, mine])[order]
-        offsets = np.searchsorted(clusters[order], np.arange(self.k + 1)).tolist()
+        offsets = np.searchsorted(clusters[order], np.arange(self.k + 1))
+        rows = rows[order].astype(np.int32)
+        return _Lists(rows, signed[order], offsets, fresh.view(np.uint8))
+
+    def _worn(self, clusters: Array, mass: Array, labels: Array, weight: Array | None) -> Array:
+        """Return which sums are to be made anew, for what comes and goes and for what is there."""
         sizes = _totals(labels, None, self.k)
-        worn = self._worn(
-            _totals(clusters, np.tile(mine, 2), self.k),
-            sizes if weight is None else _totals(labels, weight, self.k),
-        )
-        worn |= np.diff(offsets) > sizes  # also where that is less work than what has changed
-
-        def work(j: int) -> float:
-            if worn[j]:
-                self._sums[j] = 0.0
-                members = np.flatnonzero(labels == j)
-                self._add(j, members, np.ones(len(members)) if weight is None else weight[members])
-            else:
-                part = slice(offsets[j], offsets[j + 1])
-                self._add(j, rows[part], mass[part])
-            return float(np.dot(self._sums[j], self._sums[j]))  # while they are in the cache
-
-        lengths = np.sqrt(threads.spread(work, range(self.k)))
-        self._summed[changed] = labels[changed]
-        return self._sums, lengths
-
-    def _worn(self, passing: Array, present: Array) -> Array:
-        """Return which sums are to be made anew, for the weights that come or go and are there."""
-        self._passed += passing
+        present = sizes if weight is None else _totals(labels, weight, self.k)
+        self._passed += _totals(clusters, mass, self.k)
         worn = self._passed > WORN * present
+        # Also where that is less work than what has changed.
+        worn |= _totals(clusters, None, self.k) > sizes
         self._passed[worn] = present[worn]
         return np.asarray(worn)
 
-    def _add(self, j: int, rows: Array, mass: Array) -> None:
-        """Add weighted rows to the sum of a cluster."""
+    def _add(self, lists: _Lists, first: int, last: int, squares: Array) -> None:
+        """Bring the sums of some clusters up to date, and set the squares of their lengths."""
         if sp.issparse(self.X):
             X = self.X.indptr, self.X.indices, self.X.data
-            rows = rows.astype(np.int32)
-            _compiled.accumulate_list(*X, rows, mass, 0, len(rows), self._sums[j])
+            _compiled.sum_lists(*X, *lists, first, last, self._sums, squares)
             return
-        for begin in range(0, len(rows), CHUNK):
-            part = slice(begin, begin + CHUNK)
-            self._sums[j] += mass[part] @ self.X[rows[part]].astype(np.float64, copy=False)
+        for j in range(first, last):
+            if lists.fresh[j]:
+                self._sums[j] = 0.0
+            for begin in range(lists.offsets[j], lists.offsets[j + 1], CHUNK):
+                part = slice(begin, min(begin + CHUNK, lists.offsets[j + 1]))
+                rows = self.X[lists.rows[part]].astype(np.float64, copy=False)
+                self._sums[j] += lists.weights[part] @ rows
+            squares[j] = self._sums[j] @ self._sums[j]
 
 
 def _totals(labels: Array, weight: Array | None, k: int) -> Array:
