@@ -96,8 +96,8 @@ def _k_means(means: Mixture, data: Partition, labels: Array, rounds: int) -> tup
 
 def _fill_gaps(labels: Array, fit: Array, weight: Array | None, k: int) -> None:
     """Give every component without rows the row that fits worst, but not another's only one."""
-    fit = fit if weight is None else np.where(weight > 0, fit, np.inf)
-    for component, row in refill(labels, fit, k):
+    present = labels if weight is None else np.where(weight > 0, labels, -1)
+    for component, row in refill(present, fit, k):
         labels[row] = component
 
 

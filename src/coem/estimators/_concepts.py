@@ -51,13 +51,14 @@ def read_concepts(init, shape):
             f"init must have shape {shape}, clusters by features of the last view, got "
             f"{given.shape}"
         )
-    top = np.abs(given).max(axis=1, keepdims=True)
+    top = np.maximum(given.max(axis=1, keepdims=True), -given.min(axis=1, keepdims=True))
     good = np.isfinite(top) & (top > 0)
     if not good.all():
         bad = int(np.flatnonzero(~good)[0])
         raise ValueError(f"init: row {bad} is no direction; it must be finite and not all zeros")
     given /= top  # no square is too large or too small
-    return given / np.sqrt(np.einsum("ij,ij->i", given, given))[:, np.newaxis]
+    given /= np.sqrt(np.einsum("ij,ij->i", given, given))[:, np.newaxis]
+    return given
 
 
 def consensus(data, theta, labels):

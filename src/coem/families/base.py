@@ -196,7 +196,9 @@ def check_values(
 def check_magnitude(X: Matrix, view: str, largest: float = 1e150) -> None:
     """Refuse values whose squares would overflow."""
     values = X.data if sp.issparse(X) else np.asarray(X)
-    if float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0)) > largest:
+    top = np.fmax.reduce(values, axis=None, initial=0)  # and no copy of the absolute values
+    bottom = np.fmin.reduce(values, axis=None, initial=0)
+    if max(float(top), -float(bottom)) > largest:
         row, value = _first_bad(X, lambda x: np.abs(x) > largest)
         raise ValueError(f"view {view!r}, row {row}: {value} is too large; scale the view down")
 

@@ -144,9 +144,8 @@ class Sphere:
         """Return the concept vectors of a view for the partition handed on to it (Eq. 9)."""
         cache: Partitions = data.cache
         labels, cosines = self._handed_on(data, turn)
-        if data.weight is not None:
-            cosines = np.where(data.weight > 0, cosines, np.inf)
-        for cluster, row in refill(labels, cosines, self.n_clusters):
+        present = labels if data.weight is None else np.where(data.weight > 0, labels, -1)
+        for cluster, row in refill(present, cosines, self.n_clusters):
             labels[row] = cluster
             cache.moves.append(Move(turn, cluster, row))
         sums, lengths = cache.views[turn].sum_rows(labels, data.weight)
@@ -189,14 +188,13 @@ def view_labels(data: Partition) -> Array:
 def refill(labels: Array, cosines: Array, n_clusters: int) -> list[tuple[int, int]]:
     """Return (cluster, row) for clusters without rows: the row that fits worst becomes each.
 
-    `labels` are -1 and `cosines` infinite for rows that take no part. Of equals the first row
-    goes; no row leaves a cluster of which it is the last.
+    `labels` are -1 for rows that take no part. Of equals the first row goes; no row leaves a
+    cluster of which it is the last.
     """
-    taking_part = (labels >= 0) & (cosines < np.inf)
-    sizes = np.bincount(labels[taking_part], minlength=n_clusters)
+    sizes = np.bincount(labels + 1, minlength=n_clusters + 1)[1:]
     if sizes.all():
         return []
-    rows = np.flatnonzero(taking_part)
+    rows = np.flatnonzero(labels >= 0)
     candidates = iter(rows[np.argsort(cosines[rows], kind="stable")].tolist())
     moves = []
     for cluster in np.flatnonzero(sizes == 0).tolist():
