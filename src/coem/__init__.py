@@ -1,22 +1,24 @@
 """Mixture models over several views: one EM engine, with scikit-learn's manners."""
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from coem.agglomerative import MultiViewAgglomerative
-from coem.estimators import (
-    AspectModel,
-    MixtureClassifier,
-    MixtureClusterer,
-    SphericalKMeans,
-    TrafficModel,
-    couple,
-)
-from coem.labels import Not
-from coem.latent.runs import RunCoupling
-from coem.latent.shared_rows import RowCoupling
-from coem.views import Views
+if TYPE_CHECKING:
+    from coem.agglomerative import MultiViewAgglomerative
+    from coem.estimators import (
+        AspectModel,
+        MixtureClassifier,
+        MixtureClusterer,
+        SphericalKMeans,
+        TrafficModel,
+        couple,
+    )
+    from coem.labels import Not
+    from coem.latent.runs import RunCoupling
+    from coem.latent.shared_rows import RowCoupling
+    from coem.views import Views
 
-__version__ = version("coem")
+    __version__: str
 
 __all__ = [
     "AspectModel",
@@ -32,3 +34,32 @@ __all__ = [
     "__version__",
     "couple",
 ]
+
+# Where the names are. They are imported when first asked for: `coem --help` needs none of them,
+# and scikit-learn alone takes longer to import than the program may take to answer.
+_HOMES = {
+    "MultiViewAgglomerative": "coem.agglomerative",
+    "Not": "coem.labels",
+    "RowCoupling": "coem.latent.shared_rows",
+    "RunCoupling": "coem.latent.runs",
+    "Views": "coem.views",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Return a public name, importing what it needs."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("coem")
+    elif name in __all__:
+        value = getattr(import_module(_HOMES.get(name, "coem.estimators")), name)
+    else:
+        raise AttributeError(f"module 'coem' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, imported or not."""
+    return sorted({*globals(), *__all__})

@@ -9,6 +9,7 @@ from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from coem.views import is_several
@@ -159,10 +160,19 @@ def fit_again(model, X, rows, weight, seed):
         X, weight = _safe_indexing(X, rows), None if weight is None else weight[rows]
     prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
     given = {} if weight is None else {f"{prefix}sample_weight": weight}
+    return fitted.fit(X, **given)
+
+
+def each_fit(run, plans, n_jobs):
+    """Yield the results of ``run(*plan)`` in the order of the plans, some at a time in threads.
+
+    Components that die, or runs that are cut short, show in what is made of the fits; warnings of
+    them are held back here, and not in `run`: filters belong to all threads.
+    """
     with warnings.catch_warnings():
-        # Components that die, or runs that are cut short, show in the table.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return fitted.fit(X, **given)
+        fits = Parallel(n_jobs, prefer="threads", return_as="generator", pre_dispatch="n_jobs")
+        yield from fits(delayed(run)(*plan) for plan in plans)
 
 
 def features_of(model, names):

@@ -17,6 +17,7 @@ from coem.selection._fits import (
     Fit,
     check_model,
     check_names,
+    each_fit,
     features_of,
     fit_again,
     is_fitted,
@@ -141,7 +142,9 @@ def stability(
     sample_weight=None,
     feature_names=None,
     random_state=None,
+    n_jobs=None,
     verbose=0,
+    on_run=None,
 ):
     """Say which components recur when a model is fitted again with other seeds.
 
@@ -176,8 +179,13 @@ def stability(
         Names of the columns, for the table.
     random_state : int, RandomState or None, default=None
         Seed of the seeds.
+    n_jobs : int, optional
+        Number of fits at a time, in threads: None is 1 (or what a joblib context says), -1 all
+        processors. Only as many models are held at once, and the best so far.
     verbose : int, default=0
         Write progress to stderr.
+    on_run : callable, optional
+        Called with the fitted model after every run, in their order.
 
     Returns
     -------
@@ -207,14 +215,24 @@ def stability(
     rng = check_random_state(random_state)
     runs = [Fit.of(model, X)] if is_fitted(model) else []
     given = len(runs)
-    for number in range(n_runs):
-        rows = some_rows(rng, n_rows, subsample)
-        fitted = fit_again(model, X, rows, weight, int(rng.randint(np.iinfo(np.int32).max)))
-        runs.append(Fit.of(fitted, X))
-        if not given:
-            keep_best(runs)
+    plans = [
+        (some_rows(rng, n_rows, subsample), int(rng.randint(np.iinfo(np.int32).max)))
+        for _ in range(n_runs)
+    ]
+
+    def run(rows, seed):
+        return Fit.of(fit_again(model, X, rows, weight, seed), X)
+
+    for number, fit in enumerate(each_fit(run, plans, n_jobs)):
+        if on_run is not None:
+            on_run(fit.model)
         if verbose:
             sys.stderr.write(f"[stability] run {number + 1} of {n_runs}\n")
+        runs.append(fit)
+        if not given:
+            keep_best(runs)
+        else:
+            fit.model = None
     reference = runs.pop(next(i for i, run in enumerate(runs) if run.model is not None))
     return _compare(reference, runs, weight, feature_names)
 
