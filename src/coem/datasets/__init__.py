@@ -5,12 +5,14 @@ Each loader returns a :class:`sklearn.utils.Bunch` with ``views``, ``target``, `
 for in the directory that the environment variable ``COEM_DATA`` names, then in the user's cache,
 and is then downloaded from the data set's public home (``pip install coem[datasets]``). Its content
 is checked wherever it comes from. A few files have no public home and are read from ``COEM_DATA``
-alone. ``load_stdlib`` needs no file: it reads the standard library of the interpreter.
+alone. ``load_stdlib`` and ``load_stdlib_modules`` need no file: they
+read the standard library of the interpreter.
 """
 
 from coem.datasets._cluto import fetch_cluto
 from coem.datasets._graphs import fetch_as_graph, walk_steps
 from coem.datasets._linqs import fetch_citeseer, fetch_cora
+from coem.datasets._modules import load_stdlib_modules
 from coem.datasets._news_pairs import fetch_news_pairs
 from coem.datasets._newsgroups import fetch_20newsgroups
 from coem.datasets._reuters import fetch_reuters
@@ -30,5 +32,6 @@ __all__ = [
     "fetch_reuters",
     "fetch_webkb",
     "load_stdlib",
+    "load_stdlib_modules",
     "walk_steps",
 ]

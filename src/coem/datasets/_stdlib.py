@@ -4,6 +4,7 @@ import ast
 import re
 import sysconfig
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,18 +114,21 @@ def _read_module(module: str, package: str, file: Path) -> Iterator[Entry]:
             doc = ast.get_docstring(node)
             if doc:
                 name = f"{module}.{node.name}:{node.lineno}"
-                yield Entry(name, package, _split(node.name), doc.lower(), _identifiers(node))
+                code = identifiers(list(ast.walk(node)))
+                yield Entry(name, package, _split(node.name), doc.lower(), code)
 
 
-def _identifiers(node: ast.AST) -> str:
-    used = [n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(node) if _is_name(n)]
-    return " ".join(_split(name) for name in used)
+def identifiers(nodes: list[ast.AST]) -> str:
+    """Return the parts of the names and attributes among the nodes of a tree."""
+    used = [
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in nodes
+        if isinstance(node, (ast.Name, ast.Attribute))
+    ]
+    return " ".join(map(_split, used))
 
 
-def _is_name(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name | ast.Attribute)
-
-
+@cache
 def _split(identifier: str) -> str:
     """Return the parts of an identifier: ``JSONEncoder_now`` is ``json encoder now``."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", identifier)
