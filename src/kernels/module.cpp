@@ -294,4 +294,5 @@ NB_MODULE(_compiled, m) {
     coem::bind<float>(m);
     coem::bind<double>(m);
     coem::bind_aspect(m);
+    coem::bind_words(m);
 }
