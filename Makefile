@@ -47,6 +47,7 @@ bench: setup
 	$(BIN)/python benchmarks/aspect.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/citations.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/few_labels.py
+	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/text_views.py
 
 experiments: setup
 	$(BIN)/python benchmarks/citations.py

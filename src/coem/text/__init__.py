@@ -1,4 +1,6 @@
-"""Words before the model: choose a vocabulary, and make all documents equally long.
+"""From documents to views: count words, choose a vocabulary, make all documents equally long.
+
+`TextViews` turns a table into views. The other transformers work on any counts.
 
 The preprocessing of Nigam, McCallum & Mitchell (2006, Sec. 3.3 and 3.5.2) is one Pipeline: stop
 words belong to the vectorizer, the vocabulary is chosen by mutual information with the labels there
@@ -24,7 +26,17 @@ chooses them anew from the labels that it is fitted with, so that no label of a 
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from coem.text.embed import Embed
 from coem.text.scaling import DEFAULT_LENGTH, ScaleLength, scale_length
+from coem.text.views_of_tables import TextViews
 from coem.text.vocabulary import SelectWords
 
-__all__ = ["DEFAULT_LENGTH", "ENGLISH_STOP_WORDS", "ScaleLength", "SelectWords", "scale_length"]
+__all__ = [
+    "TextViews",
+    "Embed",
+    "SelectWords",
+    "ScaleLength",
+    "scale_length",
+    "DEFAULT_LENGTH",
+    "ENGLISH_STOP_WORDS",
+]

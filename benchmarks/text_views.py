@@ -1,0 +1,50 @@
+"""Counting the words of 20 Newsgroups: TextViews against CountVectorizer, in one run."""
+
+import time
+
+import pyarrow as pa
+from sklearn.feature_extraction.text import CountVectorizer
+
+from coem.datasets._newsgroups import read_posts
+from coem.text import TextViews
+
+REPEATS = 5
+CASES = {
+    "words": {},
+    "stop words, min_df=2": {"stop_words": "english", "min_df": 2},
+    "words and pairs": {"ngram_range": (1, 2)},
+}
+
+
+def main():
+    texts = [post.body for post in read_posts("19997")]
+    size, plain = sum(map(len, texts)) / 1e6, sum(map(str.isascii, texts))
+    print(f"{len(texts):,} bodies, {size:.0f} million characters, {plain:,} all ASCII; best of 5")
+    print("that alternate; ratio to CountVectorizer (5 or more with 2 threads)\n")
+    print(f"{'':<22}{'CountVectorizer':>16}{'1 thread':>15}{'2 threads':>15}{'2, Arrow':>15}")
+    for name, options in CASES.items():
+        compare(name, options, texts)
+
+
+def compare(name, options, texts):
+    """Print one line: fit_transform of a list of str, and of an Arrow table."""
+    inputs = {"1": {"text": texts}, "2": {"text": texts}, "2, Arrow": pa.table({"text": texts})}
+    runs = {key: lambda k=key: count(int(k[0]), inputs[k], options) for key in inputs}
+    runs["sklearn"] = lambda: CountVectorizer(**options).fit_transform(texts)
+    best = dict.fromkeys(runs, float("inf"))
+    for _ in range(2 if name == "words and pairs" else REPEATS):
+        for key, run in runs.items():
+            start = time.perf_counter()
+            run()
+            best[key] = min(best[key], time.perf_counter() - start)
+    theirs = best.pop("sklearn")
+    cells = "".join(f"{f'{t * 1e3:.0f} ms, {theirs / t:.1f}x':>15}" for t in best.values())
+    print(f"{name:<22}{theirs * 1e3:>13.0f} ms{cells}", flush=True)
+
+
+def count(n_jobs, table, options):
+    return TextViews({"body": "text"}, n_jobs=n_jobs, **options).fit_transform(table)
+
+
+if __name__ == "__main__":
+    main()

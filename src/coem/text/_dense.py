@@ -1,0 +1,158 @@
+"""Columns of numbers and of vectors, and arrays beside the table, as dense views."""
+
+import json
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+
+from coem.text._tables import column, is_list, is_text
+
+
+def read_numbers(table, names, view):
+    """Return columns of numbers as float64; a row without any number is NaN as a whole."""
+    X = np.column_stack([_numbers(column(table, name, view), name, view) for name in names])
+    missing = np.isnan(X)
+    partly = missing.any(axis=1) & ~missing.all(axis=1)
+    if partly.any():
+        row = int(partly.argmax())
+        gone = names[int(missing[row].argmax())]
+        raise ValueError(
+            f"view {view!r}, row {row} has no {gone!r} but other numbers, and a row is there or "
+            f"missing as a whole; fill the gap, or make {gone!r} a view of its own"
+        )
+    _check_finite(X, view)
+    return X
+
+
+def _numbers(array, name, view):
+    """Return one column as float64, NaN where there is nothing."""
+    kind = array.type
+    if is_text(kind):
+        trimmed = pc.utf8_trim_whitespace(array)
+        array = pc.if_else(pc.equal(trimmed, ""), None, trimmed)
+    elif not any(check(kind) for check in _NUMBERS):
+        raise ValueError(f"view {view!r}: column {name!r} holds {kind} and no numbers")
+    if pa.types.is_boolean(kind):
+        array = array.cast(pa.int8())
+    try:
+        array = array.cast(pa.float64(), safe=False)
+    except pa.ArrowInvalid as error:
+        values = array.to_pylist()
+        row = next(i for i, value in enumerate(values) if not _is_number(value))
+        raise ValueError(
+            f"view {view!r}, row {row}: {values[row]!r:.60} in column {name!r} is no number; "
+            f"leave it empty if it is missing"
+        ) from error
+    return array.to_numpy(zero_copy_only=False)  # null becomes NaN
+
+
+_NUMBERS = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_boolean,
+    pa.types.is_null,
+)
+
+
+def _is_number(value):
+    try:
+        return value is None or pa.scalar(value).cast(pa.float64()) is not None
+    except pa.ArrowInvalid:
+        return False
+
+
+def read_vectors(table, name, view):
+    """Return a column of lists of numbers as rows of a matrix; a row without a list is NaN.
+
+    Where no row has a list the matrix has no columns.
+    """
+    array = column(table, name, view)
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.list_(pa.float64()))
+    if is_text(array.type):
+        array = _from_json(array, name, view)
+    if not is_list(array.type) or not any(check(array.type.value_type) for check in _NUMBERS):
+        raise ValueError(f"view {view!r}: column {name!r} holds {array.type}, no lists of numbers")
+    sizes = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    there = sizes > 0
+    width = int(sizes.max(initial=0))
+    if (sizes[there] != width).any():
+        row = int((there & (sizes != sizes[there][0])).argmax())
+        raise ValueError(
+            f"view {view!r}, row {row} has {sizes[row]} numbers in column {name!r}, the rows "
+            f"before have {sizes[there][0]}; vectors must be of one length"
+        )
+    values = array.flatten()
+    half = pa.types.is_float32(values.type) or pa.types.is_float16(values.type)
+    values = values.cast(pa.float32() if half else pa.float64(), safe=False)
+    X = np.full((len(array), width), np.nan, np.float32 if half else np.float64)
+    X[there] = values.to_numpy(zero_copy_only=False).reshape(int(there.sum()), width)
+    gaps = there & np.isnan(X).any(axis=1)
+    if gaps.any():
+        row = int(gaps.argmax())
+        raise ValueError(
+            f"view {view!r}, row {row}: a number is missing in the vector of column {name!r}; "
+            f"leave the whole vector out, or fill the gap"
+        )
+    _check_finite(X, view)
+    return X
+
+
+def _from_json(array, name, view):
+    """Return vectors that are written as JSON lists."""
+    rows = []
+    for row, text in enumerate(array.to_pylist()):
+        try:
+            values = json.loads(text) if text and text.strip() else None
+            rows.append(None if values is None else [float(value) for value in values])
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"view {view!r}, row {row}: {text!r:.60} in column {name!r} is no JSON list of "
+                f"numbers"
+            ) from error
+    return pa.array(rows, pa.list_(pa.float64()))
+
+
+def read_array(source, n_rows, view):
+    """Return an array, or what the file of that path holds, with one row a row of the table."""
+    where = "the array"
+    if isinstance(source, str | PathLike):
+        where = str(source)
+        source = _load(Path(source), view)
+    if not sp.issparse(source):
+        source = np.asarray(source)
+    if source.ndim != 2 or source.dtype.kind not in "biuf" or 0 in source.shape:
+        raise ValueError(
+            f"view {view!r}: {where} must hold numbers in two dimensions, and has shape "
+            f"{source.shape} and dtype {source.dtype}"
+        )
+    if source.shape[0] != n_rows:
+        raise ValueError(
+            f"view {view!r}: {where} has {source.shape[0]} rows, the table {n_rows}; an array "
+            f"belongs to one table. For parts of it or other tables, make the vectors a column and "
+            f"write 'COLUMN:vector'"
+        )
+    return source
+
+
+def _load(path, view):
+    try:
+        return np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"view {view!r}: there is no file {path}") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"view {view!r}: {path} is no .npy file of numbers ({error})") from error
+
+
+def _check_finite(X, view):
+    """Refuse infinite numbers."""
+    infinite = np.isinf(X).any(axis=1)
+    if infinite.any():
+        raise ValueError(
+            f"view {view!r}, row {int(infinite.argmax())} has an infinite number; leave it out"
+        )

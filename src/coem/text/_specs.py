@@ -1,0 +1,103 @@
+"""What a view is made of: specifications as a user writes them, as plain dicts."""
+
+from collections.abc import Mapping
+from os import PathLike
+
+import scipy.sparse as sp
+
+from coem.text.embed import Embed
+
+KINDS = ("text", "list", "inbound", "number", "vector")  # as the end of a specification
+COUNTS = ("text", "list", "inbound")
+SEVERAL = ("text", "number", "embed")  # may have more than one column
+
+
+def parse_views(views):
+    """Return for each view its kind and columns.
+
+    Parameters
+    ----------
+    views : dict of str to specification
+        See `TextViews`.
+    """
+    if not isinstance(views, Mapping) or not views:
+        raise ValueError(
+            f"views must be None or a dict from the name of a view to its columns, such as "
+            f'{{"body": "text", "links": "refs:list"}}, got {views!r:.80}'
+        )
+    for name in views:
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"names of views must be non-empty text, got {name!r}")
+    return {name: _parse(spec, name) for name, spec in views.items()}
+
+
+def _parse(spec, view):
+    """Return kind and columns of one view."""
+    if isinstance(spec, Embed):
+        columns = [spec.column] if isinstance(spec.column, str) else list(spec.column)
+        return _checked("embed", columns, view)
+    if isinstance(spec, str) and not spec.endswith(".npy"):
+        spec = [spec]
+    if isinstance(spec, str | PathLike) or sp.issparse(spec) or hasattr(spec, "shape"):
+        return {"kind": "array", "columns": []}
+    if not isinstance(spec, list | tuple) or not all(isinstance(part, str) for part in spec):
+        raise ValueError(
+            f"view {view!r} must be a column ('title', 'refs:list', 'price:number', 'vec:vector'), "
+            f"a list of columns, an Embed, a two-dimensional array or the path of a .npy file, got "
+            f"{spec!r:.80}"
+        )
+    pairs = [_split(part) for part in spec]
+    kinds = list(dict.fromkeys(kind for _, kind in pairs))
+    if len(kinds) > 1:
+        raise ValueError(f"view {view!r} is to be {' and '.join(kinds)}; make it several views")
+    return _checked(kinds[0] if kinds else "text", [column for column, _ in pairs], view)
+
+
+def _split(part):
+    """Return column and kind; what follows the last colon counts only if it is a kind."""
+    column, _, kind = part.rpartition(":")
+    return (column, kind) if column and kind in KINDS else (part, "text")
+
+
+def _checked(kind, columns, view):
+    if not columns or not all(isinstance(name, str) and name for name in columns):
+        raise ValueError(f"view {view!r} names no column")
+    if len(columns) > 1 and kind not in SEVERAL:
+        raise ValueError(f"view {view!r}: a view of kind {kind!r} has one column; got {columns}")
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"view {view!r} names a column twice: {columns}")
+    return {"kind": kind, "columns": columns}
+
+
+def check_columns(specs, names, id_column):
+    """Refuse views whose columns are not in the table, and links without ids."""
+    for view, spec in specs.items():
+        columns = list(spec["columns"])
+        if spec["kind"] == "inbound":
+            if id_column is None:
+                raise ValueError(
+                    f"view {view!r}: inbound links are found by the ids of the rows; give id="
+                    f"'COLUMN'"
+                )
+            columns.append(id_column)
+        for column in columns:
+            if column not in names:
+                hint = f" (kinds are {', '.join(KINDS)})" if ":" in column else ""
+                raise ValueError(
+                    f"view {view!r}: there is no column {column!r}{hint} in the table, which has "
+                    f"{', '.join(map(repr, names)) or 'no columns'}"
+                )
+
+
+def by_view(what, value, specs, default, kinds=COUNTS):
+    """Return an option for the views of some kinds: one for all, or a dict with some of them."""
+    names = [name for name, spec in specs.items() if spec["kind"] in kinds]
+    if not isinstance(value, Mapping):
+        return dict.fromkeys(names, value)
+    unknown = [name for name in value if name not in names]
+    if unknown:
+        raise ValueError(
+            f"{what} is given for {unknown[0]!r}, which is no view of kind {', '.join(kinds)}; "
+            f"there are {names}"
+        )
+    return {name: value.get(name, default) for name in names}

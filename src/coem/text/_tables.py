@@ -1,0 +1,230 @@
+"""Tables of any kind as pyarrow's, and their columns as the views need them."""
+
+import json
+import re
+from collections.abc import Mapping
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coem.kernels.words import Strings
+
+SEPARATOR = re.compile(r"[|;]")  # of the items of a list that is written as text
+
+
+def as_arrow(table):
+    """Return a table as a `pyarrow.Table`; what is missing is null there.
+
+    Parameters
+    ----------
+    table : pandas or polars DataFrame, pyarrow Table or RecordBatch, list of dict, or dict
+        A dict goes from the name of a column to its values.
+    """
+    if isinstance(table, pa.Table):
+        return table
+    if isinstance(table, pa.RecordBatch):
+        return pa.Table.from_batches([table])
+    if isinstance(table, Mapping):
+        return _from_columns(table)
+    if isinstance(table, list) and all(isinstance(row, Mapping) for row in table):
+        names = list(dict.fromkeys(name for row in table for name in row))
+        return _from_columns({name: [row.get(name) for row in table] for name in names})
+    try:
+        frame = nw.from_native(table, eager_only=True)
+    except TypeError as error:
+        raise TypeError(
+            f"a table is a pandas or polars DataFrame, a pyarrow Table, a list of dicts or a dict "
+            f'of columns, not {_kind(table)}; one column is {{"text": [...]}}'
+        ) from error
+    return _from_columns({name: frame[name].to_native() for name in frame.columns})
+
+
+def _kind(table):
+    """Say what somebody gave instead of a table."""
+    if isinstance(table, list) and table:
+        return f"a list that holds {type(table[0]).__name__}"
+    return type(table).__name__
+
+
+def _from_columns(columns):
+    """Return named columns as a table, or say which one does not fit."""
+    arrays = {}
+    for name, values in columns.items():
+        if not isinstance(name, str):
+            raise TypeError(f"names of columns must be text, and one is {name!r}")
+        if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+            raise TypeError(f"column {name!r} must be a list or an array, not {values!r:.40}")
+        arrays[name] = _array(name, values)
+        first = next(iter(arrays))
+        if len(arrays[first]) != len(arrays[name]):
+            raise ValueError(
+                f"column {first!r} has {len(arrays[first])} rows but column {name!r} has "
+                f"{len(arrays[name])}; all columns must describe the same rows"
+            )
+    return pa.table(arrays)
+
+
+def _array(name, values):
+    """Return the values of a column as an Arrow array."""
+    try:
+        if hasattr(values, "to_arrow"):  # polars
+            return values.to_arrow()
+        if getattr(values, "ndim", 1) == 2:
+            values = list(values)
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
+        row = _bad_row(values)
+        raise ValueError(
+            f"column {name!r}, row {row}: {values[row] if row < len(values) else ''!r:.60} does "
+            f"not go with the values before it, or is no valid text ({error}); make all values of "
+            f"the column of one type"
+        ) from error
+
+
+def _bad_row(values):
+    """Return the first row that an array cannot hold beside the ones before it."""
+    values = list(values)
+    low, high = 0, len(values)  # the first `low` rows are fine, the first `high` are not
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            pa.array(values[:middle], from_pandas=True)
+            low = middle
+        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
+            high = middle
+    return high - 1
+
+
+def column(table, name, view):
+    """Return one column in one piece, or say that there is none."""
+    places = table.schema.get_all_field_indices(name)
+    if len(places) != 1:
+        what = f"{len(places)} columns" if places else "no column"
+        raise ValueError(
+            f"view {view!r}: there is {what} {name!r} in the table, which has "
+            f"{', '.join(map(repr, table.column_names)) or 'no columns'}"
+        )
+    array = table.column(places[0]).combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # of a table without rows, in older versions
+        array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"view {view!r}, column {name!r} is damaged: {error}") from error
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return array
+
+
+def is_text(kind):
+    """Tell if a type of Arrow is text."""
+    view = getattr(pa.types, "is_string_view", lambda kind: False)
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or view(kind)
+
+
+def is_list(kind):
+    """Tell if a type of Arrow is a list."""
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(check(kind) for check in lists)
+
+
+def read_text(table, names, view):
+    """Return columns of text, joined by line breaks; null where a row has none."""
+    arrays = []
+    for name in names:
+        array = column(table, name, view)
+        kind = array.type
+        if not is_text(kind) and not pa.types.is_null(kind):
+            fix = "list" if is_list(kind) else "number"
+            raise ValueError(
+                f"view {view!r}: column {name!r} is no text but {kind}; write '{name}:{fix}', or "
+                f"make it text"
+            )
+        arrays.append(array.cast(pa.large_string()))
+    if len(arrays) == 1:
+        return arrays[0]
+    breaks = pa.scalar("\n", pa.large_string())
+    return pc.binary_join_element_wise(*arrays, breaks, null_handling="skip")
+
+
+def read_items(table, name, view):
+    """Return the items of a list column as starts of the rows and an array of text.
+
+    A list is one of Arrow, or text with items between ``|`` or ``;``, or a JSON list. Items that
+    are null or empty are left out.
+    """
+    array = column(table, name, view)
+    if is_text(array.type):
+        rows = [_split(text) for text in array.to_pylist()]
+        array = pa.array(rows, pa.large_list(pa.large_string()))
+    elif pa.types.is_null(array.type):
+        array = array.cast(pa.large_list(pa.large_string()))
+    elif pa.types.is_integer(array.type):
+        array = pa.array([[i] if i is not None else None for i in array.to_pylist()])
+    kind = array.type
+    if not is_list(kind) or not _nameable(kind.value_type):
+        raise ValueError(
+            f"view {view!r}: column {name!r} holds {kind}, no lists of names; give lists of text "
+            f"or of whole numbers, or text with items between | or ;"
+        )
+    sizes = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    owners = np.repeat(np.arange(len(array)), sizes)
+    words = array.flatten().cast(pa.large_string())
+    there = pc.fill_null(pc.greater(pc.binary_length(words), 0), False)
+    owners = owners[there.to_numpy(zero_copy_only=False)]
+    starts = np.searchsorted(owners, np.arange(len(array) + 1))
+    return starts.astype(np.int64), words.filter(there)
+
+
+def _nameable(kind):
+    """Tell if values of a type can be the names of features."""
+    return is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)
+
+
+def _split(text):
+    """Return the items of a list that is written as text."""
+    if text is None:
+        return []
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        try:
+            items = json.loads(text)
+        except ValueError:
+            items = None
+        if isinstance(items, list):
+            return [str(item) for item in items if item is not None]
+    return [item.strip() for item in SEPARATOR.split(text)]
+
+
+def read_ids(table, name, view):
+    """Return the ids of the rows as text; None where there is none."""
+    array = column(table, name, view)
+    if not _nameable(array.type):
+        raise ValueError(
+            f"view {view!r}: the ids in column {name!r} are {array.type}; make them text or whole "
+            f"numbers"
+        )
+    return array.cast(pa.large_string()).to_pylist()
+
+
+def strings(array):
+    """Return an array of `large_string` without nulls as the kernels take it; nothing is copied."""
+    _, offsets, data = array.buffers()
+    # Arrow may leave out the buffers of an empty array.
+    whole = np.zeros(1, np.int64) if offsets is None else np.frombuffer(offsets, np.int64)
+    bytes_ = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return Strings(whole[array.offset : array.offset + len(array) + 1], bytes_)
+
+
+def from_strings(words, kept):
+    """Return some strings of the kernels as an object array of str."""
+    buffers = [None, pa.py_buffer(words.offsets), pa.py_buffer(words.data)]
+    array = pa.Array.from_buffers(pa.large_string(), len(words.offsets) - 1, buffers)
+    return np.array(array.take(pa.array(kept)).to_pylist(), dtype=object)
+
+
+def to_strings(words):
+    """Return a sequence of str as the kernels take it."""
+    return strings(pa.array(list(words), pa.large_string()))

@@ -1,0 +1,205 @@
+"""Words, vocabulary and counts, by the rules of scikit-learn's `CountVectorizer`."""
+
+import re
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from coem.estimators._params import check_number
+from coem.kernels.words import Rule, context_rows, tally_items, tally_text, to_csr
+from coem.text._tables import from_strings, strings, to_strings
+
+TOKENS = r"(?u)\b\w\w+\b"
+_FAST = (TOKENS, r"\b\w\w+\b")  # what the kernel does; any other pattern is left to `re`
+_BLOCK = 1000  # rows whose tokens are Python's at a time
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the words of one view are counted: `CountVectorizer`'s parameters of these names."""
+
+    min_df: Any = 1
+    max_df: Any = 1.0
+    max_features: Any = None
+    lowercase: bool = True
+    stop_words: Any = None
+    ngram_range: tuple[int, int] = (1, 1)
+    token_pattern: str = TOKENS
+
+    def check(self, view):
+        """Refuse what makes no sense, and name the view."""
+        where = f"view {view!r}: "
+        for name in ("min_df", "max_df"):
+            value = getattr(self, name)
+            whole = isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
+            part = isinstance(value, Real) and not isinstance(value, Integral) and 0 <= value <= 1
+            if not whole and not part:
+                raise ValueError(
+                    f"{where}{name} must be a number of rows of 1 or more, or a share as a float "
+                    f"between 0 and 1, got {value!r}"
+                )
+        check_number(f"{where}max_features", self.max_features, Integral, 1, optional=True)
+        if not isinstance(self.lowercase, bool | np.bool_):
+            raise ValueError(f"{where}lowercase must be True or False, got {self.lowercase!r}")
+        self._check_range(where)
+        self.stops(view)
+        self.pattern(view)
+
+    def _check_range(self, where):
+        span = self.ngram_range
+        good = isinstance(span, list | tuple) and len(span) == 2
+        good = good and all(isinstance(n, Integral) for n in span)
+        if not good or not 1 <= span[0] <= span[1]:
+            raise ValueError(f"{where}ngram_range must be (least, most), from 1 up, got {span!r}")
+
+    def stops(self, view):
+        """Return the stop words, or None."""
+        words = self.stop_words
+        if words is None:
+            return None
+        if isinstance(words, str) and words == "english":
+            return ENGLISH_STOP_WORDS
+        good = isinstance(words, list | tuple | set | frozenset | np.ndarray)
+        if not good or not all(isinstance(word, str) for word in words):
+            raise ValueError(
+                f"view {view!r}: stop_words must be None, 'english' or a list of words, got "
+                f"{words!r:.60}"
+            )
+        return frozenset(words)
+
+    def pattern(self, view):
+        """Return the compiled pattern of tokens."""
+        try:
+            pattern = re.compile(self.token_pattern)
+            if isinstance(self.token_pattern, str) and pattern.groups <= 1:
+                return pattern
+        except (re.error, TypeError) as error:
+            reason = f" ({error})"
+        else:
+            reason = ""
+        raise ValueError(
+            f"view {view!r}: token_pattern must be a regular expression with at most one group, "
+            f"got {self.token_pattern!r}{reason}"
+        )
+
+
+def count_text(texts, options, view, vocabulary=None):
+    """Return the words of a `large_string` array, as the kernels count them.
+
+    Parameters
+    ----------
+    texts : pyarrow.LargeStringArray
+    options : Options
+    view : str
+        For error messages.
+    vocabulary : sequence of str, optional
+        Count these words alone.
+    """
+    stops = options.stops(view)
+    rule = Rule(
+        tuple(map(int, options.ngram_range)),
+        to_strings(sorted(stops)) if stops else None,
+        None if vocabulary is None else to_strings(vocabulary),
+    )
+    if options.token_pattern not in _FAST:
+        return tally_items(_found(texts, options.pattern(view), options.lowercase), rule)
+    lowercase = bool(options.lowercase)
+    texts = _without_context(texts) if lowercase else texts
+    valid = np.asarray(texts.is_valid()) if texts.null_count else None
+    return tally_text(strings(texts), valid, rule, lowercase=lowercase)
+
+
+def count_items(starts, words, vocabulary=None):
+    """Return the items of rows, as the kernels count them."""
+    rule = Rule(vocabulary=None if vocabulary is None else to_strings(vocabulary))
+    return tally_items([(starts, strings(words))], rule)
+
+
+def _found(texts, pattern, lowercase):
+    """Yield what a pattern finds, some rows at a time."""
+    for first in range(0, len(texts), _BLOCK):
+        rows = [text or "" for text in texts.slice(first, _BLOCK).to_pylist()]
+        found = [pattern.findall(text.lower() if lowercase else text) for text in rows]
+        starts = np.append(0, np.cumsum([len(row) for row in found]))
+        yield starts.astype(np.int64), to_strings(word for row in found for word in row)
+
+
+def _without_context(texts):
+    """Return the texts, in lower case where only Python can tell what that is."""
+    rows = context_rows(strings(texts))
+    if not len(rows):
+        return texts
+    mask = np.zeros(len(texts), bool)
+    mask[rows] = True
+    lowered = [(texts[int(row)].as_py() or "").lower() for row in rows]
+    return pc.replace_with_mask(texts, pa.array(mask), pa.array(lowered, pa.large_string()))
+
+
+def learn(tally, options, n_rows, view, *, limit=True):
+    """Return the words that the rows are frequent enough for, in order, and the counts.
+
+    Parameters
+    ----------
+    tally : Tally
+    options : Options
+    n_rows : int
+    view : str
+        For error messages.
+    limit : bool, default=True
+        Keep no more than `max_features`.
+    """
+    if not len(tally.n_rows):
+        raise ValueError(
+            f"view {view!r}: no row has a word or item; name another column, or leave the view out"
+            + (" (or all words are stop words)" if options.stop_words is not None else "")
+        )
+    most, least = (
+        value if isinstance(value, Integral) else value * n_rows
+        for value in (options.max_df, options.min_df)
+    )
+    if most < least:
+        raise ValueError(
+            f"view {view!r}: max_df ({options.max_df!r}) comes to fewer rows than min_df "
+            f"({options.min_df!r})"
+        )
+    kept = np.flatnonzero((tally.n_rows <= most) & (tally.n_rows >= least))
+    if limit and options.max_features is not None and len(kept) > options.max_features:
+        # The very call of scikit-learn, so that equal words are cut off where it cuts them.
+        kept = np.sort(kept[(-tally.n_times[kept]).argsort()[: options.max_features]])
+    if not len(kept):
+        raise ValueError(
+            f"view {view!r}: min_df and max_df leave no word; lower min_df or raise max_df, for "
+            f"this view alone with a dict from view to value"
+        )
+    return from_strings(tally.words, kept), matrix(tally, n_rows, kept)
+
+
+def matrix(tally, n_rows, kept=None):
+    """Return the counts of the words in float32, as CSR with sorted indices.
+
+    float32 is what the data sets of coem have and what the kernels read fastest; it holds all
+    counts up to 2^24 exactly.
+
+    Parameters
+    ----------
+    tally : Tally
+    n_rows : int
+    kept : array of int, optional
+        The words that become columns, in this order; all of them if not given.
+    """
+    n_words = len(tally.words.offsets) - 1
+    columns = np.arange(n_words, dtype=np.int32)
+    if kept is not None:
+        columns[:] = -1
+        columns[kept] = np.arange(len(kept), dtype=np.int32)
+    indptr, indices, data = to_csr(tally, columns)
+    width = n_words if kept is None else len(kept)
+    counts = sp.csr_array((data, indices, indptr), shape=(n_rows, width))
+    counts.has_canonical_format = True  # nothing is there twice: saves a look at all of it
+    return counts

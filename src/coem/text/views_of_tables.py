@@ -1,0 +1,381 @@
+"""From a table of documents to views."""
+
+from numbers import Real
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from coem.engine import LocalEngine
+from coem.estimators._params import check_choice, check_workers, undo_on_error
+from coem.text import _dense, _tables
+from coem.text._guess import guess_views
+from coem.text._inbound import inbound_items, known_links, outbound_links
+from coem.text._specs import COUNTS, by_view, check_columns, parse_views
+from coem.text.counting import TOKENS, Options, count_items, count_text, learn, matrix
+from coem.text.scaling import scale_length
+from coem.text.vocabulary import SelectWords
+from coem.views import Views
+
+_FREQUENCY = ("min_df", "max_df", "max_features")  # options of all views of counts
+_WORDS = ("lowercase", "stop_words", "ngram_range", "token_pattern")  # of views of text
+
+
+# Views are several matrices: there is no one data frame to wrap them in.
+class TextViews(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+    r"""Turn a table of documents into `Views`: words, links, numbers and sentence vectors.
+
+    Words, vocabulary and counts are those of scikit-learn's `CountVectorizer` with the parameters
+    of the same names, counted by a kernel in threads.
+
+    Parameters
+    ----------
+    views : dict or None, default=None
+        For each view what it is made of:
+
+        - ``"title"``: the words of a text column; ``["abstract", "text"]`` joins several by line
+          breaks.
+        - ``"refs:list"``: the items of a list column, each a feature and kept whole. A list is one
+          of the table, or text with items between ``|`` or ``;``, or a JSON list.
+        - ``"refs:inbound"``: who links here. Row i has a count for each row whose list in the
+          column `refs` has the id of row i.
+        - ``"price:number"``, ``["price:number", "year:number"]``: numbers, for a Gaussian.
+        - ``"vec:vector"``: a column of lists of numbers, all of one length.
+        - ``Embed(column, encoder)``: sentence vectors of a text column.
+        - a two-dimensional array, or the path of a ``.npy`` file, with one row a row of the table.
+
+        None guesses them from the columns; `guesses_` says what was guessed, and why. A column
+        whose name ends like one of these kinds is written with its own: ``"a:list:text"``.
+    id : str, optional
+        The column with the ids of the rows: what links name.
+    lowercase, stop_words, ngram_range, token_pattern : optional
+        As in `CountVectorizer`, for views of text: one value for all, or a dict from view to value.
+        `stop_words` is None, "english" or a list. A `token_pattern` of your own is left to Python's
+        `re`, and is slower.
+    min_df, max_df, max_features : optional
+        As in `CountVectorizer`, for views of words, lists and inbound links: one value for all, or
+        a dict from view to value.
+    scale_length : float or dict, optional
+        Scale the counts of every row to this total, as `ScaleLength` does: one for all views of
+        counts, or a dict from view to a number.
+    select : {"mutual_info"}, optional
+        Choose the `max_features` words that say most about ``y``, as `SelectWords` does, and not
+        the most frequent ones.
+    n_jobs : int, optional
+        Number of threads; it never changes a bit of the result.
+
+    Attributes
+    ----------
+    views_ : dict
+        For each view its kind and its columns.
+    vocabulary_ : dict of str to ndarray of str
+        For each view the names of its columns; words in the order of their code points.
+    guesses_ : list of str
+        A sentence for each column if the views were guessed, else nothing.
+    links_ : dict
+        For each view of inbound links the pairs of source and target that are known.
+    n_features_in_ : int
+        Number of columns of the table.
+    feature_names_in_ : ndarray of str
+        The columns of the table.
+
+    Notes
+    -----
+    Counts are CSR in float32, which the kernels of coem read fastest and which is exact up to
+    2^24. A row without text is a row without counts. A row without number, vector or text to encode
+    is NaN as a whole, which the families for dense rows take for a missing one; a row with some of
+    several numbers is an error.
+
+    Inbound links come from the rows that were fitted, whatever rows are transformed: a new row has
+    a count for each fitted row that names its id. So every row is transformed by itself.
+
+    Examples
+    --------
+    >>> from coem.text import TextViews
+    >>> table = [
+    ...     {"title": "Mixtures of words", "refs": ["em", "text"]},
+    ...     {"title": "More words, fewer labels", "refs": ["em"]},
+    ... ]
+    >>> text_views = TextViews({"words": "title", "links": "refs:list"})
+    >>> text_views.fit_transform(table)
+    <Views of 2 rows: 'words' (2, 6) sparse float32, 'links' (2, 2) sparse float32>
+    >>> text_views.vocabulary_["links"].tolist()
+    ['em', 'text']
+    >>> text_views.transform([{"title": "Words, words, words", "refs": None}])["words"].max()
+    np.float32(3.0)
+    """
+
+    def __init__(
+        self,
+        views=None,
+        *,
+        id=None,
+        lowercase=True,
+        min_df=1,
+        max_df=1.0,
+        max_features=None,
+        stop_words=None,
+        ngram_range=(1, 1),
+        token_pattern=TOKENS,
+        scale_length=None,
+        select=None,
+        n_jobs=None,
+    ):
+        self.views = views
+        self.id = id
+        self.lowercase = lowercase
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.stop_words = stop_words
+        self.ngram_range = ngram_range
+        self.token_pattern = token_pattern
+        self.scale_length = scale_length
+        self.select = select
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn that the input is a table of anything."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.target_tags.required = self.select is not None
+        return tags
+
+    def fit(self, X, y=None):
+        """Learn the vocabularies of the views.
+
+        Parameters
+        ----------
+        X : table
+            pandas or polars DataFrame, pyarrow Table, list of dicts or dict of columns.
+        y : array of shape (n_rows,), optional
+            Labels, for `select`; -1, None, NaN or "" for a row without one.
+
+        Returns
+        -------
+        self : TextViews
+            The fitted transformer.
+        """
+        self.fit_transform(X, y)
+        return self
+
+    @undo_on_error
+    def fit_transform(self, X, y=None):
+        """Learn the vocabularies of the views, and return the views.
+
+        Parameters
+        ----------
+        X : table
+            pandas or polars DataFrame, pyarrow Table, list of dicts or dict of columns.
+        y : array of shape (n_rows,), optional
+            Labels, for `select`; -1, None, NaN or "" for a row without one.
+
+        Returns
+        -------
+        views : Views
+            One matrix a view.
+        """
+        table = _read(X)
+        self.views_, self.guesses_ = self._resolve(table)
+        options = self._options()
+        self._check(table, y)
+        sources = self._sources(table, fitted=False)
+        data, self.vocabulary_ = {}, {}
+        with LocalEngine(self.n_jobs):
+            for name in self.views_:
+                data[name], self.vocabulary_[name] = self._learn(name, sources[name], options)
+        if self.select is not None:
+            data = self._selected(data, y)
+        for name, links in self.links_.items():
+            self.links_[name] = known_links(links, self.vocabulary_[name])
+        self.feature_names_in_ = np.array(table.column_names, dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return self._scaled(data)
+
+    def transform(self, X):
+        """Return the views of a table, with the vocabularies that were learnt.
+
+        Parameters
+        ----------
+        X : table
+            With the columns that the views are made of; others do not matter.
+
+        Returns
+        -------
+        views : Views
+            One matrix a view.
+        """
+        check_is_fitted(self, "vocabulary_")
+        table, options = _read(X), self._options()
+        self._check_columns(table)
+        sources = self._sources(table, fitted=True)
+        with LocalEngine(self.n_jobs):
+            data = {name: self._apply(name, sources[name], options) for name in self.views_}
+        return self._scaled(data)
+
+    def get_feature_names_out(self, view=None):
+        """Return the names of the columns of a view, or ``view__name`` for those of all views.
+
+        Parameters
+        ----------
+        view : str, optional
+            A view.
+        """
+        check_is_fitted(self, "vocabulary_")
+        if view is not None:
+            check_choice("view", view, list(self.vocabulary_))
+            return self.vocabulary_[view].copy()
+        names = [f"{view}__{word}" for view, words in self.vocabulary_.items() for word in words]
+        return np.array(names, dtype=object)
+
+    def _resolve(self, table):
+        """Return the views as plain dicts, and what was guessed."""
+        if self.id is not None and self.id not in table.column_names:
+            raise ValueError(
+                f"id: there is no column {self.id!r} in the table, which has "
+                f"{', '.join(map(repr, table.column_names))}"
+            )
+        if self.views is None:
+            return guess_views(table, self.id)
+        return parse_views(self.views), []
+
+    def _options(self):
+        """Return checked options for each view of counts."""
+        specs, standard = self.views_, Options()
+        options = {name: {} for name, spec in specs.items() if spec["kind"] in COUNTS}
+        for names, kinds in ((_FREQUENCY, COUNTS), (_WORDS, ("text",))):
+            for option in names:
+                value, default = getattr(self, option), getattr(standard, option)
+                for view, own in by_view(option, value, specs, default, kinds).items():
+                    options[view][option] = own
+        options = {view: Options(**own) for view, own in options.items()}
+        for view, own in options.items():
+            own.check(view)
+        return options
+
+    def _check(self, table, y):
+        """Refuse, before any work, what cannot be done."""
+        self._check_columns(table)
+        check_workers(self.n_jobs, None, 0)
+        self._lengths()
+        if self.select is None:
+            return
+        check_choice("select", self.select, ("mutual_info",))
+        if not any(number is not None for number in self._numbers().values()):
+            raise ValueError("select needs max_features: how many words to keep")
+        if y is None:
+            raise ValueError("select='mutual_info' requires y to be passed, but y is None")
+        if len(y) != table.num_rows:
+            raise ValueError(f"y has {len(y)} labels, the table {table.num_rows} rows")
+
+    def _check_columns(self, table):
+        check_columns(self.views_, table.column_names, self.id)
+
+    def _lengths(self):
+        """Return the length to scale to by view."""
+        lengths = by_view("scale_length", self.scale_length, self.views_, None)
+        for view, value in lengths.items():
+            number = isinstance(value, Real) and not isinstance(value, bool)
+            if value is not None and not (number and 0 < value < np.inf):
+                raise ValueError(
+                    f"view {view!r}: scale_length must be None or a number above 0, got {value!r}"
+                )
+        return lengths
+
+    def _numbers(self):
+        """Return how many words to keep by view."""
+        return by_view("max_features", self.max_features, self.views_, None)
+
+    def _sources(self, table, *, fitted):
+        """Return what each view is counted or made from; links are read at fit alone."""
+        if not fitted:
+            self.links_ = {}
+        sources = {}
+        for view, spec in self.views_.items():
+            kind, columns = spec["kind"], spec["columns"]
+            if kind in ("text", "embed"):
+                sources[view] = _tables.read_text(table, columns, view)
+            elif kind == "list":
+                sources[view] = _tables.read_items(table, columns[0], view)
+            elif kind == "inbound":
+                if not fitted:
+                    self.links_[view] = outbound_links(table, columns[0], self.id, view)
+                ids = _tables.read_ids(table, self.id, view)
+                sources[view] = inbound_items(self.links_[view], ids)
+            elif kind == "number":
+                sources[view] = _dense.read_numbers(table, columns, view)
+            elif kind == "vector":
+                sources[view] = _dense.read_vectors(table, columns[0], view)
+            else:
+                sources[view] = _dense.read_array(self.views[view], table.num_rows, view)
+        return sources
+
+    def _learn(self, view, source, options):
+        """Return the matrix of a view and the names of its columns."""
+        spec = self.views_[view]
+        if view in options:
+            limit = self.select is None
+            n_rows, tally = _tally(source, options[view], view)
+            words, counts = learn(tally, options[view], n_rows, view, limit=limit)
+            return counts, words
+        X = self._dense(view, source)
+        if spec["kind"] != "array" and np.isnan(X).all():
+            raise ValueError(f"view {view!r}: every row is missing; leave the view out")
+        names = (
+            spec["columns"] if spec["kind"] == "number" else [f"x{i}" for i in range(X.shape[1])]
+        )
+        return X, np.array(names, dtype=object)
+
+    def _apply(self, view, source, options):
+        """Return the matrix of a view with the columns of `fit`."""
+        if view in options:
+            n_rows, tally = _tally(source, options[view], view, self.vocabulary_[view])
+            return matrix(tally, n_rows)
+        X, width = self._dense(view, source), len(self.vocabulary_[view])
+        if not X.shape[1]:  # no row has a vector
+            return np.full((len(X), width), np.nan)
+        if X.shape[1] != width:
+            raise ValueError(
+                f"view {view!r} has {X.shape[1]} numbers a row, but was fitted with {width}"
+            )
+        return X
+
+    def _dense(self, view, source):
+        """Return the rows of a dense view; an encoder does its work now."""
+        if self.views_[view]["kind"] == "embed":
+            return self.views[view](source.to_pylist(), view)
+        return source
+
+    def _selected(self, data, y):
+        """Return the views with the words that say most about the labels."""
+        numbers = self._numbers()
+        chosen = {name: X for name, X in data.items() if numbers.get(name) is not None}
+        selector = SelectWords({name: numbers[name] for name in chosen}).fit(Views(chosen), y)
+        columns = selector.get_support(indices=True)
+        for name in chosen:
+            self.vocabulary_[name] = self.vocabulary_[name][columns[name]]
+        return data | {name: X[:, columns[name]] for name, X in chosen.items()}
+
+    def _scaled(self, data):
+        """Return the views, scaled to their lengths."""
+        lengths = dict.fromkeys(data) | self._lengths()
+        views = Views(data)
+        return views if not any(lengths.values()) else scale_length(views, lengths)
+
+
+def _read(X):
+    """Return a table with one row at least."""
+    table = _tables.as_arrow(X)
+    if not table.num_rows:
+        raise ValueError("the table has no rows")
+    return table
+
+
+def _tally(source, options, view, vocabulary=None):
+    """Return the number of rows, and their words or items."""
+    if isinstance(source, pa.Array):
+        return len(source), count_text(source, options, view, vocabulary)
+    starts, words = source
+    return len(starts) - 1, count_items(starts, words, vocabulary)
