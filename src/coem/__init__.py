@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from coem.labels import Not
     from coem.latent.runs import RunCoupling
     from coem.latent.shared_rows import RowCoupling
+    from coem.models import ModelFileError, load, read_info, save
     from coem.views import Views
 
     __version__: str
@@ -24,6 +25,7 @@ __all__ = [
     "AspectModel",
     "MixtureClassifier",
     "MixtureClusterer",
+    "ModelFileError",
     "MultiViewAgglomerative",
     "Not",
     "RowCoupling",
@@ -33,6 +35,9 @@ __all__ = [
     "Views",
     "__version__",
     "couple",
+    "load",
+    "read_info",
+    "save",
 ]
 
 # Where the names are. They are imported when first asked for: `coem --help` needs none of them,
@@ -43,6 +48,7 @@ _HOMES = {
     "RowCoupling": "coem.latent.shared_rows",
     "RunCoupling": "coem.latent.runs",
     "Views": "coem.views",
+    **dict.fromkeys(("ModelFileError", "load", "read_info", "save"), "coem.models"),
 }
 
 

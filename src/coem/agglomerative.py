@@ -9,10 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 from coem.distances import METRICS, condensed
 from coem.estimators._families import read_views
 from coem.estimators._params import check_choice, check_number, undo_on_error
+from coem.estimators._saved import need, widths_of
+from coem.io.model_file import Saves
+from coem.io.registry import register
 from coem.kernels.agglomerate import LINKAGES, agglomerate
 
 
-class MultiViewAgglomerative(ClusterMixin, BaseEstimator):
+class MultiViewAgglomerative(Saves, ClusterMixin, BaseEstimator):
     r"""Merge the closest clusters, one view after the other taking a turn.
 
     Every row starts as a cluster. The first view merges the two clusters that are closest in it,
@@ -172,3 +175,19 @@ class MultiViewAgglomerative(ClusterMixin, BaseEstimator):
         for (name, matrix), out in zip(views.items(), cells, strict=True):
             condensed(matrix, self.metric, name, out)
         return cells
+
+
+def _check_tree(model):
+    """Refuse a loaded tree whose merges are not of clusters that are there."""
+    if not hasattr(model, "children_"):
+        return
+    widths_of(model)
+    children = model.children_
+    merges = isinstance(children, np.ndarray) and children.dtype.kind == "i"
+    need(merges and children.ndim == 2 and children.shape[1] == 2, "children_")
+    first = np.arange(len(children) + 1, 2 * len(children) + 1)[:, np.newaxis]
+    need((children >= 0).all() and (children < first).all(), "children_")
+    need(np.shape(model.labels_) == (len(children) + 1,), "labels_")
+
+
+register(MultiViewAgglomerative, check=_check_tree)

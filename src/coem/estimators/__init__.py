@@ -1,5 +1,6 @@
 """The estimators: scikit-learn's manners over the engine."""
 
+from coem.estimators import _saved  # noqa: F401  (it registers them with model files)
 from coem.estimators._aspects import couple
 from coem.estimators.aspect import AspectModel
 from coem.estimators.classifier import MixtureClassifier

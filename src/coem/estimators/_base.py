@@ -34,6 +34,7 @@ from coem.estimators._restarts import draw_seeds, each_run, run_records
 from coem.estimators._starts import KeepsInit, as_responsibilities, check_warm
 from coem.initialise import INITS
 from coem.io.checkpoint import Checkpoint, fingerprint, flat_theta
+from coem.io.model_file import Saves
 from coem.latent.block import Partition, any_empty
 from coem.latent.mixture import WEIGHTS, Mixture, MixtureTheta, safe_log
 from coem.posterior import RULES, posterior
@@ -44,7 +45,7 @@ ASSIGNS = ("joint", "average")
 DEAD = 1e-2  # a component that expects fewer rows (of mean weight) than this is reported
 
 
-class BaseMixture(KeepsInit, BaseEstimator):
+class BaseMixture(Saves, KeepsInit, BaseEstimator):
     """Mixture over views: everything but what a label means."""
 
     _inits = INITS

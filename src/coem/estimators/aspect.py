@@ -21,13 +21,16 @@ from coem.estimators._methods import wllr
 from coem.estimators._params import check_choice, check_number, check_weight, undo_on_error
 from coem.estimators._runs import Plan, fit_runs, warn_of_dead
 from coem.estimators._starts import KeepsInit
+from coem.io.model_file import Saves
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import Aspect, Aspects, AspectTheta, fold_in
 from coem.latent.runs import VIAS, couple_runs
 from coem.views import is_several
 
 
-class AspectModel(KeepsInit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class AspectModel(
+    Saves, KeepsInit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     r"""Fit :math:`p(x, y) = \sum_h p(h)\, p(x|h)\, p(y|h)` to a matrix of counts.
 
     Also known as probabilistic latent semantic analysis; with documents for rows and words for

@@ -29,13 +29,14 @@ from coem.estimators._params import (
 from coem.estimators._records import Records, progress
 from coem.estimators._restarts import draw_seeds, each_run, run_records
 from coem.families import VonMisesFisher
+from coem.io.model_file import Saves
 from coem.latent.block import Partition, any_empty
 from coem.latent.sphere import Sphere, view_labels
 from coem.schedules import Constant
 
 
 class SphericalKMeans(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    Saves, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
     r"""Cluster directions by their cosines, in one view or in several that teach each other.
 

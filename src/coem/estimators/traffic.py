@@ -17,13 +17,14 @@ from coem.estimators._families import read_views
 from coem.estimators._params import check_number, undo_on_error
 from coem.estimators._runs import Plan, fit_runs, warn_of_dead
 from coem.estimators._starts import KeepsInit
+from coem.io.model_file import Saves
 from coem.kernels.aspect import Pairs
 from coem.latent.runs import HUB_VIAS, couple_hubs
 from coem.latent.traffic import Traffic, TrafficFlow, TrafficTheta
 from coem.views import is_several
 
 
-class TrafficModel(KeepsInit, BaseEstimator):
+class TrafficModel(Saves, KeepsInit, BaseEstimator):
     r"""Fit :math:`p(x, x') = \sum_{h, h'} \alpha(x|h)\, \beta(h, h')\, \alpha(x'|h')` to traffic.
 
     A trip from node x to node x' enters the highway at hub h and leaves it at hub h'. What share

@@ -1,47 +1,88 @@
-"""Archives: a zip of one JSON document and arrays, written whole or not at all, never pickled."""
+"""Archives: a zip of one JSON document and arrays, written whole or not at all, never pickled.
 
+Members are stored, not compressed. ``SHA256SUMS`` has the digest of every other one, in the form
+that ``sha256sum -c`` reads.
+"""
+
+import hashlib
+import io
 import json
 import os
-import tempfile
 import zipfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
 
+from coem.io.whole import new_file
 from coem.typing import Array
 
 META = "meta.json"
+SUMS = "SHA256SUMS"
 LARGEST_META = 1 << 28  # bytes
+LARGEST_HEADER = 1 << 14  # bytes of an array's header, NumPy's own limit being 10,000
+KINDS = "biufcUSmM"  # of arrays: no objects, no structures
+CHUNK = 1 << 20
 
 
-def write_archive(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+class ArchiveError(ValueError):
+    """A file is no archive, or damaged."""
+
+
+# -- write --------------------------------------------------------------------------------------
+
+
+def write_archive(
+    path: Path, meta: Mapping[str, Any], arrays: Mapping[str, Array], *, name: str = META
+) -> None:
     """Write a JSON document and named arrays to `path`, in place of what is there.
 
-    The file gets its name only once it is complete: whoever opens `path` finds the old content or
-    the new one, also if the machine stops in between.
+    `name` is that of the document. See `coem.io.whole.new_file` for what happens if the machine
+    stops.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(META, json.dumps(meta))
-                for key, array in arrays.items():
-                    with archive.open(f"{key}.npy", "w", force_zip64=True) as member:
-                        npy.write_array(member, np.asarray(array), allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
-        raise
+    document = json.dumps(meta).encode()
+    if len(document) > LARGEST_META:
+        raise ValueError(f"{path}: {name} would have {len(document):,} bytes, more than are read")
+    with new_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        sums = {name: _write(archive, name, lambda member: member.write(document))}
+        for key, array in arrays.items():
+            values = np.asarray(array)
+            sums[f"{key}.npy"] = _write(
+                archive,
+                f"{key}.npy",
+                lambda member, values=values: npy.write_array(member, values, allow_pickle=False),
+            )
+        lines = "".join(f"{digest}  {member}\n" for member, digest in sums.items())
+        archive.writestr(zipfile.ZipInfo(SUMS), lines)
 
 
-def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+def _write(archive: zipfile.ZipFile, name: str, write: Any) -> str:
+    """Write a member and return its digest; without a date, so that equal content is equal."""
+    with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
+        hashing = _Hashing(member)
+        write(hashing)
+    return hashing.digest.hexdigest()
+
+
+class _Hashing:
+    """A file that digests what is written to it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.digest = file, hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        """Write, and take into account."""
+        self.digest.update(data)
+        return self.file.write(data)
+
+
+# -- read ---------------------------------------------------------------------------------------
+
+
+def read_archive(path: Path, *, name: str = META) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return the JSON document and the arrays of an archive.
 
     Nothing in the file is executed, and nothing is allocated that the file does not hold: members
@@ -49,52 +90,105 @@ def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
+    FileNotFoundError, PermissionError
+        If there is no such file, or it may not be read.
+    ArchiveError
         If the file is damaged or no archive.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = {info.filename: info for info in archive.infolist()}
-            if len(members) != len(archive.infolist()):
-                raise ValueError("it has two members of one name")
-            meta = _read_meta(archive, members)
-            arrays = {
-                name.removesuffix(".npy"): _read_array(archive, info)
-                for name, info in members.items()
-                if name != META
-            }
-    except FileNotFoundError:
-        raise
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError) as e:
-        raise ValueError(f"{path} is damaged or no archive of coem: {e}") from e
+    with _opened(path, name) as (archive, members):
+        meta, found = _read_meta(archive, members[name])
+        digests, arrays = {name: found}, {}
+        for member, info in members.items():
+            if member not in (name, SUMS):
+                arrays[member.removesuffix(".npy")], digests[member] = _read_array(archive, info)
+        if digests != _read_sums(archive, members):
+            raise ValueError(f"its content is not what {SUMS} says")
     return meta, arrays
 
 
-def _read_meta(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) -> dict[str, Any]:
-    if META not in members:
-        raise ValueError(f"there is no {META} in it")
-    info = members[META]
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size > LARGEST_META:
-        raise ValueError(f"{META} is compressed or too large")
-    meta = json.loads(archive.read(info))
-    if not isinstance(meta, dict):
-        raise ValueError(f"{META} is no object")
+def read_meta(path: Path, *, name: str = META) -> dict[str, Any]:
+    """Return the JSON document of an archive alone; raises what `read_archive` does."""
+    with _opened(path, name) as (archive, members):
+        meta, digest = _read_meta(archive, members[name])
+        if digest != _read_sums(archive, members).get(name):
+            raise ValueError(f"{name} is not what {SUMS} says")
     return meta
 
 
-def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
-    if not info.filename.endswith(".npy") or info.compress_type != zipfile.ZIP_STORED:
+@contextmanager
+def _opened(path: Path, name: str) -> Iterator[tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]]:
+    """Open an archive whose members are plain, different and no larger than the file."""
+    try:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            members = {info.filename: info for info in archive.infolist()}
+            if len(members) != len(archive.infolist()):
+                raise ValueError("it has two members of one name")
+            for info in members.values():
+                if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+                    raise ValueError(f"{info.filename} is compressed or encrypted")
+            # More than that are members that overlap, or sizes that are a lie.
+            if sum(info.file_size for info in members.values()) > os.path.getsize(path):
+                raise ValueError("its members promise more than it holds")
+            if name not in members:
+                raise ValueError(f"there is no {name} in it")
+            yield archive, members
+    except (FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # whatever the bytes of a stranger make the libraries say
+        reason = str(error) or type(error).__name__
+        raise ArchiveError(f"{path} is damaged or no archive of coem: {reason}") from error
+
+
+def _read_meta(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[dict[str, Any], str]:
+    if info.file_size > LARGEST_META:
+        raise ValueError(f"{info.filename} is too large")
+    content = archive.read(info)
+    meta = json.loads(content)
+    if not isinstance(meta, dict):
+        raise ValueError(f"{info.filename} is no object")
+    return meta, hashlib.sha256(content).hexdigest()
+
+
+def _read_sums(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> dict[str, str]:
+    """Return the digests that the members should have."""
+    if SUMS not in members:
+        raise ValueError(f"there is no {SUMS} in it")
+    if members[SUMS].file_size > LARGEST_META:
+        raise ValueError(f"{SUMS} is too large")
+    lines = archive.read(SUMS).decode().splitlines()
+    pairs = [line.split("  ", 1) for line in lines]
+    return {name: digest for digest, name in pairs}
+
+
+def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[Array, str]:
+    """Return an array and the digest of its member."""
+    if not info.filename.endswith(".npy"):
         raise ValueError(f"{info.filename} is no plain array")
+    memory, digest = np.empty(info.file_size, np.uint8), hashlib.sha256()
     with archive.open(info) as member:
-        version = npy.read_magic(member)
-        header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-        if version not in header:
-            raise ValueError(f"{info.filename} has a format of version {version}")
-        shape, _, dtype = header[version](member)
-        promised = dtype.itemsize * int(np.prod(shape, dtype=object))
-        if dtype.hasobject or promised != info.file_size - member.tell():
-            raise ValueError(f"{info.filename} does not hold the array that it promises")
-    with archive.open(info) as member:
-        return np.asarray(npy.read_array(member, allow_pickle=False))
+        for start in range(0, len(memory), CHUNK):
+            part = member.read(min(CHUNK, len(memory) - start))
+            memory[start : start + len(part)] = np.frombuffer(part, np.uint8)
+            digest.update(part)
+            if len(part) < min(CHUNK, len(memory) - start):
+                raise ValueError(f"{info.filename} ends early")
+    return _parse_array(memory, info.filename), digest.hexdigest()
+
+
+def _parse_array(memory: Array, name: str) -> Array:
+    """Return the array that the bytes of a member are, in their memory if it is aligned."""
+    header = io.BytesIO(memory[:LARGEST_HEADER].tobytes())
+    version = npy.read_magic(header)
+    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    if version not in readers:
+        raise ValueError(f"{name} has a format of version {version}")
+    shape, by_columns, dtype = readers[version](header)
+    body = memory[header.tell() :]
+    promised = dtype.itemsize * int(np.prod(shape, dtype=object))
+    plain = dtype.kind in KINDS and dtype.itemsize > 0
+    if not plain or min(shape, default=0) < 0 or promised != len(body):
+        raise ValueError(f"{name} does not hold the array that it promises")
+    if promised == 0:
+        return np.empty(shape, dtype.newbyteorder("="))
+    values = body.view(dtype).reshape(shape, order="F" if by_columns else "C")
+    return np.require(values.astype(dtype.newbyteorder("="), order="K", copy=False), None, "A")

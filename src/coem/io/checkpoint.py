@@ -15,7 +15,7 @@ from coem.io.archive import read_archive, write_archive
 from coem.latent.mixture import Mixture, MixtureTheta
 from coem.typing import Array, Matrix, Theta
 
-SCHEMA = 1
+SCHEMA = 2
 PLAN = "plan.zip"
 THRIFT = 20  # a write may cost one part in so many of the time between two writes
 

@@ -36,7 +36,7 @@ def new_table(n_components: int, n_features: int, dtype: Any) -> Array:
 
 def as_table(values: Array) -> Array:
     """Return an array (n_components, n_features) as a table, itself if it is one."""
-    if _is_table(values):
+    if is_table(values):
         return values
     k, n_features = values.shape
     table = new_table(k, n_features, values.dtype)
@@ -262,7 +262,7 @@ def _memory(table: Array) -> Array:
     return np.asarray(as_table(table).base)
 
 
-def _is_table(values: Array) -> bool:
+def is_table(values: Array) -> bool:
     """Tell if an array is laid out as `new_table` does it, spare cells included."""
     base = values.base
     if not isinstance(base, np.ndarray) or base.shape != (values.size + LANES,):

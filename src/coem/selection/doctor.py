@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
-from coem import MixtureClassifier, MixtureClusterer
+from coem.estimators import MixtureClassifier, MixtureClusterer
 from coem.estimators._held_out import best_temperature
 from coem.estimators._params import check_number
 from coem.estimators._records import Records

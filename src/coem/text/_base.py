@@ -8,11 +8,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from coem.estimators._families import read_views
+from coem.estimators._saved import need, widths_of
 from coem.families.base import check_values
+from coem.io.model_file import Saves
 from coem.views import is_several
 
 
-class CountTransformer(TransformerMixin, BaseEstimator):
+class CountTransformer(Saves, TransformerMixin, BaseEstimator):
     """Transformer of one matrix of counts, or of some of several views."""
 
     def __sklearn_tags__(self):
@@ -79,3 +81,10 @@ def check_counts(X, view, remedy):
             f"Negative values in data: view {view!r}, row {row} has {values[place]}; counts must "
             f"be 0 or more ({remedy})"
         )
+
+
+def check_transformer(model):
+    """Refuse a loaded transformer that does not know its views."""
+    if hasattr(model, "view_names_"):
+        widths_of(model)
+        need(isinstance(model._several, bool), "the kind of input")

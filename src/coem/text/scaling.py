@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from coem.estimators._families import has_unit_rows
 from coem.estimators._params import undo_on_error
 from coem.families.base import check_magnitude
-from coem.text._base import CountTransformer, check_counts, per_view
+from coem.io.registry import register
+from coem.text._base import CountTransformer, check_counts, check_transformer, per_view
 from coem.views import Views, as_views, is_several
 
 DEFAULT_LENGTH = 600.0  # docs/papers/nigam-2006.md has the measurements
@@ -103,6 +104,9 @@ class ScaleLength(CountTransformer):
             Names of the columns; for several views a dict from view to them.
         """
         return self._of_kind(self._names_in(input_features))
+
+
+register(ScaleLength, check=check_transformer)
 
 
 def scale_length(X, length=DEFAULT_LENGTH):

@@ -8,9 +8,11 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from coem.estimators._params import check_choice, check_number, check_weight, undo_on_error
+from coem.estimators._saved import need
 from coem.families.base import check_magnitude, check_values
+from coem.io.registry import register
 from coem.labels import read_loose_labels
-from coem.text._base import CountTransformer, check_counts, per_view
+from coem.text._base import CountTransformer, check_counts, check_transformer, per_view
 from coem.views import Views, is_several
 
 EVENTS = ("token", "document")
@@ -173,6 +175,22 @@ class SelectWords(CountTransformer):
         return self._of_kind(
             {view: n[every if chosen[view] is None else chosen[view]] for view, n in names.items()}
         )
+
+
+def _check_choice(model):
+    """Refuse a loaded selector whose words are none of the columns."""
+    check_transformer(model)
+    if hasattr(model, "scores_"):
+        widths = dict(zip(model.view_names_, model.view_widths_, strict=True))
+        need(list(model._chosen) == list(widths), "the chosen words")
+        for name, columns in model._chosen.items():
+            if columns is not None:
+                whole = columns.ndim == 1 and columns.dtype.kind == "i" and len(columns) > 0
+                inside = whole and columns.min() >= 0 and columns.max() < widths[name]
+                need(inside, "the chosen words")
+
+
+register(SelectWords, check=_check_choice)
 
 
 def _numbers(n_features, views):

@@ -1,0 +1,144 @@
+"""Which estimators model files hold, and what a file must get right about each.
+
+The digests of a file tell damage from content, not who wrote it: these checks keep a file that
+never came from `save` from being taken for a model.
+"""
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from coem.estimators._records import Records
+from coem.estimators.aspect import AspectModel
+from coem.estimators.classifier import MixtureClassifier
+from coem.estimators.clusterer import MixtureClusterer
+from coem.estimators.spherical import SphericalKMeans
+from coem.estimators.traffic import TrafficModel
+from coem.families import Family
+from coem.io.checkpoint import flat_theta
+from coem.io.registry import register
+
+
+def need(true, what):
+    """Refuse a file that does not fit together."""
+    if not true:
+        raise ValueError(f"{what} does not fit the rest")
+
+
+def is_table_of(array, *shape):
+    """Tell if something is an array of real numbers of a shape."""
+    return isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.shape == shape
+
+
+def widths_of(model):
+    """Return the number of features by view, if the model knows what it says."""
+    names, widths = model.view_names_, model.view_widths_
+    need(isinstance(names, tuple) and all(isinstance(name, str) for name in names), "view_names_")
+    whole = all(isinstance(width, Integral) and width >= 0 for width in widths)
+    need(isinstance(widths, tuple) and whole and len(widths) == len(names) > 0, "view_widths_")
+    need(model.n_features_in_ == sum(widths), "n_features_in_")
+    columns = getattr(model, "feature_names_in_", None)
+    need(columns is None or np.shape(columns) == (sum(widths),), "feature_names_in_")
+    return dict(zip(names, widths, strict=True))
+
+
+def check_mixture(model):
+    """Refuse a mixture whose parameters do not fit its views or each other."""
+    if not hasattr(model, "theta_"):
+        return
+    widths = widths_of(model)
+    model._check_params()
+    k = model._n_components()
+    need(is_table_of(model.weights_, k), "weights_")
+    need(is_table_of(model.view_weights_, len(widths), k), "view_weights_")
+    need(isinstance(model.beta_, Real) and 0 <= model.beta_ <= 1, "beta_")
+    need(isinstance(model.history_, Records) and len(model.history_) > 0, "history_")
+    need(list(model.theta_) == list(model.families_) == list(widths), "theta_")
+    for view, width in widths.items():
+        _check_theta(model.families_[view], model.theta_[view], width, k, view)
+    _check_stats(model, k)
+
+
+def _check_theta(family, theta, width, k, view):
+    """Refuse parameters that are not those of a family, for `k` components and so many columns."""
+    what = f"theta_ of view {view!r}"
+    need(isinstance(family, Family), f"the family of view {view!r}")
+    need(family.theta_type is None or type(theta) is family.theta_type, what)
+    parts = flat_theta((theta,))
+    arrays = all(isinstance(part, np.ndarray) and part.shape[:1] == (k,) for part in parts)
+    need(arrays and width <= max(part.size for part in parts), what)  # before a row is made
+    row = family.encode(family.check(np.zeros((1, width)), view))
+    need(family.log_prob(row, theta).shape == (1, k), what)
+
+
+def _check_stats(model, k):
+    """Refuse statistics of `partial_fit` that do not lead to such parameters."""
+    if model._stats is None:
+        return
+    mixture, theta = model._model(), model._theta()
+    need(len(model._stats) == mixture.n_turns, "the statistics")
+    for turn, expected in enumerate(model._stats):
+        new = mixture.estimate(expected, theta, turn)
+        shapes = [[part.shape for part in flat_theta(t.params)] for t in (theta, new)]
+        need(shapes[0] == shapes[1] and expected.mass.shape == (k,), "the statistics")
+
+
+def check_classifier(model):
+    """Refuse a classifier whose components are of no class."""
+    if not hasattr(model, "theta_"):
+        return
+    classes, of = model.classes_, model.component_classes_
+    need(isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0, "classes_")
+    need(isinstance(of, np.ndarray) and of.dtype.kind == "i" and of.ndim == 1, "component_classes_")
+    need(len(of) > 0 and of.min() >= 0 and of.max() < len(classes), "component_classes_")
+    check_mixture(model)
+    if hasattr(model, "calibration_"):
+        need(isinstance(model.calibration_.inverse_temperature, Real), "calibration_")
+
+
+def check_sphere(model):
+    """Refuse concept vectors that do not fit the views."""
+    if not hasattr(model, "cluster_centers_"):
+        return
+    widths, k = widths_of(model), model._n_features_out
+    for name in ("cluster_centers_", "consensus_centers_"):
+        centres = getattr(model, name)
+        need(list(centres) == list(widths), name)
+        need(all(is_table_of(centres[view], k, width) for view, width in widths.items()), name)
+    need(isinstance(model._largest, int) and 0 <= model._largest < k, "the largest cluster")
+
+
+def check_aspects(model):
+    """Refuse probabilities that do not fit the columns, or each other."""
+    if not hasattr(model, "weights_"):
+        return
+    (width,) = widths_of(model).values()
+    k = len(model.weights_)
+    need(is_table_of(model.weights_, k), "weights_")
+    need(is_table_of(model.x_given_h_, k, np.shape(model.x_given_h_)[1]), "x_given_h_")
+    need(is_table_of(model.y_given_h_, k, width), "y_given_h_")
+
+
+def check_traffic(model):
+    """Refuse probabilities that do not fit the nodes, or each other."""
+    if not hasattr(model, "alpha_"):
+        return
+    (width,) = widths_of(model).values()
+    k = len(model.alpha_)
+    need(is_table_of(model.alpha_, k, width), "alpha_")
+    need(is_table_of(model.beta_, k, k), "beta_")
+
+
+OWN = ("engine", "checkpoint")  # of the machine that fits
+
+register(Records)
+register(MixtureClusterer, skip=OWN, drop=("random_state", "init"), check=check_mixture)
+register(
+    MixtureClassifier,
+    skip=(*OWN, "_shares"),
+    drop=("random_state", "init", "cv"),
+    check=check_classifier,
+)
+register(SphericalKMeans, drop=("random_state", "init"), check=check_sphere)
+for _cls, _check in ((AspectModel, check_aspects), (TrafficModel, check_traffic)):
+    register(_cls, drop=("random_state", "init", "validation"), check=_check)

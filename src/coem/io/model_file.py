@@ -1,0 +1,206 @@
+"""The model file: a fitted model as a zip of JSON and arrays, read without executing anything."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coem.io.archive import ArchiveError, read_archive, read_meta, write_archive
+from coem.io.decoder import Decoder
+from coem.io.encoder import Encoder
+from coem.io.values import ModelFileError
+
+FORMAT = "coem model"
+SCHEMA = 1
+MODEL = "model.json"
+
+Path_ = str | os.PathLike[str]
+
+
+class Saves:
+    """Gives an estimator the method `save`; its class has to be registered besides."""
+
+    def save(self, path: Path_, *, extra: Any = None, fingerprint: str | None = None) -> None:
+        """Write the model to a file, whole or not at all, in place of what is there.
+
+        `coem.load` reads it. Nothing is pickled, and predictions are the same to the last bit.
+
+        Parameters
+        ----------
+        path : path
+            The file; its name usually ends in ``.coem``.
+        extra : dict, optional
+            Anything that JSON can hold, to be kept with the model; `coem.read_info` returns it.
+        fingerprint : str, optional
+            What identifies the data of the fit, such as the `fingerprint` of a table.
+        """
+        write_model(self, path, extra=extra, fingerprint=fingerprint)
+
+
+def write_model(
+    model: Any, path: Path_, *, extra: Any = None, fingerprint: str | None = None
+) -> None:
+    """Write a model to a file; see `Saves.save`."""
+    encoder = Encoder(type(model).__name__)
+    try:
+        encoded = encoder.encode(model)
+    except RecursionError as error:
+        raise ModelFileError(f"{type(model).__name__} holds itself, or is too deep") from error
+    if not isinstance(encoded, dict) or "object" not in encoded:
+        raise ModelFileError(f"a {type(model).__name__} is no model that can be saved")
+    meta = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "versions": {name: version(name) for name in ("coem", "numpy", "scikit-learn")},
+        "fingerprint": _checked_fingerprint(fingerprint),
+        "extra": _checked_extra(extra),
+        "summary": describe(model),
+        "left_out": encoder.left_out,
+        "model": encoded,
+    }
+    write_archive(Path(path), meta, encoder.arrays, name=MODEL)
+
+
+def read_model(path: Path_, *, fill: Mapping[str, Any] | None = None) -> Any:
+    """Return the model of a file, of the classes that are registered; see `coem.load`."""
+    try:
+        meta, arrays = read_archive(Path(path), name=MODEL)
+        _check(meta, path)
+        return Decoder(arrays, fill).decode(meta["model"])
+    except (ModelFileError, FileNotFoundError, PermissionError):
+        raise
+    except ArchiveError as error:
+        raise _damaged(path, error.__cause__) from error
+    except Exception as error:  # what was never written by us may fail in any way
+        raise _damaged(path, error) from error
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What a model file says about itself."""
+
+    path: str
+    size: int
+    """Bytes of the file."""
+
+    schema: int
+    versions: dict[str, str]
+    """Of coem, NumPy and scikit-learn when it was saved."""
+
+    summary: dict[str, Any]
+    """`class`, and what there is of `views` (name -> number of features), `components`, `classes`,
+    `rows`, `vocabulary` (size, or view -> size), `steps` (summaries, of a Pipeline)."""
+
+    extra: dict[str, Any]
+    fingerprint: str | None
+    left_out: list[str]
+    """Parameters that a file cannot hold, and has at their defaults."""
+
+
+def read_info(path: Path_) -> ModelInfo:
+    """Return what a model file says about itself, without reading its arrays.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    info : ModelInfo
+        Class, versions, views, sizes, and what its writer added.
+    """
+    try:
+        meta = read_meta(Path(path), name=MODEL)
+        _check(meta, path)
+        return ModelInfo(
+            str(path),
+            os.path.getsize(path),
+            meta["schema"],
+            dict(meta["versions"]),
+            dict(meta["summary"]),
+            dict(meta["extra"]),
+            meta["fingerprint"],
+            list(meta["left_out"]),
+        )
+    except (ModelFileError, FileNotFoundError, PermissionError):
+        raise
+    except ArchiveError as error:
+        raise _damaged(path, error.__cause__) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, error) from error
+
+
+def _check(meta: Mapping[str, Any], path: Path_) -> None:
+    """Refuse the files of others, and of later versions."""
+    schema = meta.get("schema")
+    if meta.get("format") != FORMAT or type(schema) is not int or schema < 1:
+        raise ValueError(f"{MODEL} is not by coem")
+    if schema > SCHEMA:
+        versions = meta.get("versions")
+        newer = versions.get("coem") if isinstance(versions, dict) else None
+        raise ModelFileError(
+            f"{path} was saved by a newer coem ({newer}, schema {schema}; this one reads up to "
+            f"{SCHEMA}); upgrade coem: pip install -U coem"
+        )
+
+
+def _damaged(path: Path_, reason: BaseException | None) -> ModelFileError:
+    said = f"lacks {reason}" if isinstance(reason, KeyError) else str(reason)
+    said = " ".join(said.split()) or type(reason).__name__
+    return ModelFileError(
+        f"{path} is damaged, or no model file of coem: {said}; save the model again"
+    )
+
+
+def _checked_extra(extra: Any) -> dict[str, Any]:
+    """Return what the caller adds, if JSON gives it back as it is."""
+    if extra is None:
+        return {}
+    try:
+        same = isinstance(extra, dict) and json.loads(json.dumps(extra, allow_nan=False)) == extra
+    except (TypeError, ValueError, RecursionError):
+        same = False
+    if not same:
+        raise ModelFileError("extra must be a dict of plain JSON: str, numbers, lists and dicts")
+    return dict(extra)
+
+
+def _checked_fingerprint(fingerprint: Any) -> str | None:
+    if fingerprint is not None and not isinstance(fingerprint, str):
+        raise ModelFileError(f"fingerprint must be None or a str, got {fingerprint!r}")
+    return fingerprint
+
+
+def describe(model: Any) -> dict[str, Any]:
+    """Return what people ask about a model, as plain JSON."""
+    found: dict[str, Any] = {"class": type(model).__name__}
+    own = vars(model)
+    if "steps" in own:
+        return found | {"steps": [describe(step) for _, step in own["steps"] if _is_step(step)]}
+    if "view_names_" in own:
+        found["views"] = dict(zip(own["view_names_"], map(int, own["view_widths_"]), strict=True))
+    for name in ("weights_", "alpha_"):
+        if isinstance(own.get(name), np.ndarray):
+            found["components"] = len(own[name])
+    if "n_clusters" in own:
+        found["components"] = int(own["n_clusters"])
+    if "labels_" in own:
+        found["rows"] = len(own["labels_"])
+    if "classes_" in own:
+        found["classes"] = [str(name) for name in own["classes_"]]
+    for name in ("vocabulary_", "vocabularies_"):
+        words = own.get(name)
+        if words is not None:
+            several = isinstance(words, dict) and name == "vocabularies_"
+            found["vocabulary"] = {v: len(w) for v, w in words.items()} if several else len(words)
+    return found
+
+
+def _is_step(step: Any) -> bool:
+    return step is not None and not isinstance(step, str)
