@@ -21,7 +21,12 @@ def blocks(page: Path) -> list[str]:
     return ["\n" * text.count("\n", 0, m.start(1)) + m.group(1) for m in BLOCK.finditer(text)]
 
 
-NAMES = ("docs/adding-a-family.md", "docs/papers/bickel-scheffer-2004.md", "README.md")
+NAMES = (
+    "docs/adding-a-family.md",
+    "docs/report.md",
+    "docs/papers/bickel-scheffer-2004.md",
+    "README.md",
+)
 PAGES = [ROOT / name for name in NAMES if blocks(ROOT / name)]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
+from sklearn.utils import Bunch
 
 from coem.typing import Array
 
@@ -15,6 +16,7 @@ __all__ = [
     "cluster_entropy",
     "dissent",
     "expected_calibration_error",
+    "reliability_curve",
 ]
 
 
@@ -210,6 +212,38 @@ def expected_calibration_error(
     >>> expected_calibration_error([0, 1], [[1.0, 0.0], [1.0, 0.0]])
     0.5
     """
+    curve = reliability_curve(
+        labels_true, proba, classes=classes, n_bins=n_bins, sample_weight=sample_weight
+    )
+    gaps = np.abs(curve.accuracy - curve.confidence) * curve.weight
+    return float(np.nansum(gaps) / curve.weight.sum())
+
+
+def reliability_curve(
+    labels_true: ArrayLike,
+    proba: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    n_bins: int = 15,
+    sample_weight: ArrayLike | None = None,
+) -> Bunch:
+    """Return how often a classifier is right where it is so and so sure.
+
+    Parameters are those of `expected_calibration_error`, which is the mean gap of this curve.
+
+    Returns
+    -------
+    curve : Bunch
+        Of arrays of length `n_bins`, for bins of equal width: mean `confidence` and `accuracy` of
+        the rows in a bin (NaN where there are none), and their `weight`.
+
+    Examples
+    --------
+    >>> from coem.metrics import reliability_curve
+    >>> curve = reliability_curve([0, 1, 1], [[0.9, 0.1], [0.7, 0.3], [0.1, 0.9]], n_bins=2)
+    >>> curve.weight.tolist(), round(float(curve.accuracy[1]), 3)
+    ([0.0, 3.0], 0.667)
+    """
     proba = np.asarray(proba, dtype=np.float64)
     truth = np.asarray(labels_true)
     if proba.ndim != 2 or len(proba) != len(truth) or len(truth) == 0:
@@ -224,8 +258,12 @@ def expected_calibration_error(
     confidence = proba.max(axis=1)
     place = np.clip(np.ceil(confidence * n_bins).astype(int) - 1, 0, n_bins - 1)
     weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight)
-    gaps = np.bincount(place, weights=weight * (right - confidence), minlength=n_bins)
-    return float(np.abs(gaps).sum() / weight.sum())
+    mass, sure, hits = (
+        np.bincount(place, weights=weight * values, minlength=n_bins)
+        for values in (np.ones(len(truth)), confidence, right)
+    )
+    there = np.where(mass > 0, mass, np.nan)
+    return Bunch(confidence=sure / there, accuracy=hits / there, weight=mass)
 
 
 def _contingency(labels_true: ArrayLike, labels_pred: ArrayLike) -> sparse.csr_array:

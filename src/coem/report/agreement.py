@@ -1,0 +1,128 @@
+"""How far the views agree on the groups, and what follows for their errors."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from coem.metrics import agreement_rate
+
+N_PAIRS = 3  # tables of group by group that are told: those of the pairs that agree least
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two views, each with its own idea of the groups.
+
+    `table` counts the rows that `views[0]` puts into the group of the table's row and `views[1]`
+    into that of its column, among rows that are empty in neither.
+    """
+
+    views: tuple
+    n_rows: int
+    rate: float
+    table: list
+
+    @property
+    def disagreement(self):
+        """Share of the rows on which the two differ."""
+        return 1.0 - self.rate
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far views agree.
+
+    Attributes
+    ----------
+    names : list of str
+        The views.
+    rate : float
+        Share of the pairs of non-empty views of a row that agree, as `coem.metrics.agreement_rate`.
+    matrix : list of list of float
+        Share of rows on which any two views agree, among rows that are empty in neither; NaN where
+        there are none.
+    n_rows : list of list of int
+        The numbers of these rows.
+    pairs : list of Pair
+        Pairs of views with their tables of group by group, those that agree least first.
+    bounds : dict of str to float
+        View -> the least share of rows on which it disagrees with another view: an upper bound on
+        the share of rows that the view puts into a wrong group, see Notes.
+    groups : list of float
+        For every group the share of its rows on which all non-empty views agree.
+    documents : list of Document
+        Rows on which the views disagree most.
+    dissent : str
+        What the disagreement of a row is measured in.
+
+    Notes
+    -----
+    Bickel & Scheffer (2005), Sec. 4, Eq. 1-3: if two hypotheses are independent given the true
+    component, and each is right with a probability of at least one half, then the probability that
+    they disagree is an upper bound on the error of either. The paper shows it for two components.
+    For any number: with errors a and b, two hypotheses of which exactly one is right disagree, so
+    P(disagree) >= a (1 - b) + b (1 - a) = a + b (1 - 2 a) >= a, since a <= 1/2. Views that were
+    fitted to agree are not independent hypotheses: the bound is then a guide and no guarantee.
+    """
+
+    names: list
+    rate: float
+    matrix: list
+    n_rows: list
+    pairs: list
+    bounds: dict
+    groups: list
+    documents: list
+    dissent: str
+
+
+def agree(reading, documents):
+    """Return how far the views agree, or None if there is but one."""
+    if reading.view_groups is None:
+        return None
+    names, views = list(reading.views.names), reading.view_groups
+    s = len(names)
+    matrix, n_rows = np.full((s, s), np.nan), np.zeros((s, s), dtype=int)
+    pairs = []
+    for u, v in combinations(range(s), 2):
+        table = _cross(views[:, u], views[:, v], reading.n_groups)
+        n_rows[u, v] = n_rows[v, u] = total = int(table.sum())
+        if total:
+            matrix[u, v] = matrix[v, u] = same = float(np.trace(table) / total)
+            pairs.append(Pair((names[u], names[v]), total, same, table.tolist()))
+    filled = views >= 0
+    for v in range(s):
+        n_rows[v, v] = int(filled[:, v].sum())
+        matrix[v, v] = 1.0 if n_rows[v, v] else np.nan
+    bounds = {}
+    for v, name in enumerate(names):
+        others = np.delete(matrix[v], v)
+        if np.isfinite(others).any():
+            bounds[name] = float(1.0 - np.nanmax(others))
+    return Agreement(
+        names=names,
+        rate=agreement_rate(views),
+        matrix=matrix.tolist(),
+        n_rows=n_rows.tolist(),
+        pairs=sorted(pairs, key=lambda pair: pair.rate)[:N_PAIRS],
+        bounds=bounds,
+        groups=_by_group(reading),
+        documents=documents,
+        dissent=reading.dissent,
+    )
+
+
+def _cross(first, second, k):
+    """Return how many rows each combination of groups has."""
+    both = (first >= 0) & (second >= 0)
+    return np.bincount(first[both] * k + second[both], minlength=k * k).reshape(k, k)
+
+
+def _by_group(reading):
+    """Return the share of the rows of every group on which no two views differ."""
+    views = reading.view_groups
+    low = np.where(views >= 0, views, reading.n_groups).min(axis=1)
+    same = (views.max(axis=1) == low) | (views < 0).all(axis=1)
+    agreeing = np.bincount(reading.groups, weights=same, minlength=reading.n_groups)
+    return (agreeing / np.maximum(reading.sizes, 1)).tolist()

@@ -1,0 +1,244 @@
+"""The page: one HTML file that needs nothing but itself."""
+
+import base64
+import hashlib
+import json
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from coem.report import svg
+from coem.report.story import plain
+
+HERE = Path(__file__).parent / "assets"
+NONE = "\u2013"
+FIRST = 25  # documents that are there without JavaScript, and on a page of the search
+
+
+def render(story):
+    """Return the page about a story as HTML.
+
+    Parameters
+    ----------
+    story : Story
+        What `tell` returned.
+
+    Returns
+    -------
+    html : str
+        One page with its style, pictures and script. Same story, same bytes. It asks for nothing
+        from anywhere, and documents are text on it whatever they hold.
+    """
+    script, style = _asset("page.js"), _asset("page.css")
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            story=story,
+            noun=story.model["noun"],
+            nouns={"class": "classes"}.get(story.model["noun"], f"{story.model['noun']}s"),
+            style=Markup(style),
+            script=Markup(script),
+            allowed={"script": _digest(script), "style": _digest(style)},
+            search=search_data(story),
+            pictures=pictures(story),
+            first=FIRST,
+            most=svg.MOST,
+        )
+    )
+
+
+def write_report(story, path):
+    """Write the page about a story to a file, whole or not at all.
+
+    Parameters
+    ----------
+    story : Story
+        What `tell` returned.
+    path : str or Path
+        The file; an old one is replaced.
+
+    Returns
+    -------
+    path : Path
+        The file.
+    """
+    path = Path(path)
+    html = render(story)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(html)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return path
+
+
+def _umask():
+    """Return which rights new files do not get; there is no way to ask but to set it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# -- what the template needs --------------------------------------------------------------------
+
+
+def pictures(story):
+    """Return the pictures of a story by name; those that have nothing to show are missing."""
+    found = {}
+    objective = story.trace["objective"]
+    if len(objective) > 1:
+        found["trace"] = svg.line(objective, "The objective after every round", y_label="objective")
+    if len(story.trace.get("agreement", ())) > 1:
+        title = "Share of rows on which the views agree, after every round"
+        found["agreeing"] = svg.line(story.trace["agreement"], title, y_label="views agree")
+    if story.agreement:
+        found |= _agreement_pictures(story)
+    if story.stability:
+        found["runs"] = _runs_picture(story.stability["agreement"])
+    if story.truth:
+        found |= _truth_pictures(story)
+    return found
+
+
+def _agreement_pictures(story):
+    a = story.agreement
+    title = "Share of rows on which two views agree"
+    matrix = svg.heat(a.matrix, a.names, a.names, title, text=lambda v: f"{v:.0%}", cell=54)
+    kept = svg.largest([group.size for group in story.groups])
+    rows, numbers = _numbered(story, kept), [str(g) for g in kept]
+    tables = []
+    for pair in a.pairs:
+        counts = np.array(pair.table)[np.ix_(kept, kept)]
+        title = f"Rows by their group in {pair.views[0]} (down) and in {pair.views[1]} (across)"
+        tables.append((pair, _counts(counts, rows, numbers, title)))
+    return {"matrix": matrix, "tables": tables}
+
+
+def _runs_picture(agreement):
+    names = [str(i + 1) for i in range(len(agreement))]
+    title = "Adjusted Rand index of any two runs"
+    return svg.heat(agreement, names, names, title, text=lambda v: f"{v:.2f}", cell=34)
+
+
+def _truth_pictures(story):
+    t = story.truth
+    table = np.array(t.table)
+    rows = svg.largest(table.sum(axis=1))
+    columns = svg.largest(table.sum(axis=0))
+    title = f"Labelled rows by {story.model['noun']} (down) and class (across)"
+    names = [t.classes[c] for c in columns]
+    found = {
+        "confusion": _counts(table[np.ix_(rows, columns)], _numbered(story, rows), names, title)
+    }
+    if t.reliability:
+        curve = t.reliability
+        parts = curve["confidence"], curve["accuracy"], curve["rows"]
+        found["reliability"] = svg.reliability(*parts, "Probability and share that is right")
+    return found
+
+
+def _counts(counts, rows, columns, title):
+    """Return a heat map of counts, shaded by their share of the row."""
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return svg.heat(counts, rows, columns, title, text=lambda v: f"{v:.0f}", cell=34, shade=share)
+
+
+def _numbered(story, places):
+    return [f"{g} · {story.groups[g].name}" for g in places]
+
+
+def search_data(story):
+    """Return the documents of the search as JSON, column by column, fit for a script element."""
+    d = story.documents
+    columns = {
+        "id": [x.id for x in d],
+        "title": [x.title for x in d] if any(x.title for x in d) else None,
+        "text": [x.excerpt for x in d],
+        "group": [x.group for x in d],
+        "p": [_thousandths(x.probability) for x in d],
+        "second": [x.second for x in d],
+        "p2": [_thousandths(x.second_probability) for x in d],
+        "apart": [None if x.disagreement is None else round(x.disagreement, 2) for x in d],
+        "names": [group.name for group in story.groups],
+    }
+    for name in ("p", "second", "p2", "apart"):
+        if all(value is None for value in columns[name]):
+            columns[name] = None
+    return embed(columns)
+
+
+def _thousandths(probability):
+    return None if probability is None else round(1000 * probability)
+
+
+def embed(value):
+    r"""Return JSON that stays inside a script element, whatever text it holds.
+
+    Examples
+    --------
+    >>> str(embed("</script><!--"))
+    '"\\u003c/script\\u003e\\u003c!--"'
+    """
+    text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+@cache
+def _environment():
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters |= {"pct": percent, "num": number, "level": level}
+    env.globals |= {"bar": svg.bar}
+    return env
+
+
+@cache
+def _asset(name):
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+def _digest(text):
+    """Return what lets a browser take this script or style and no other."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+def percent(value):
+    """Return a share in percent; small ones keep a digit."""
+    if value is None or value != value:
+        return NONE
+    if 0 < value < 0.0005:
+        return "<0.1%"
+    return f"{value:.0%}" if value >= 0.0995 or value == 0 else f"{value:.1%}"
+
+
+def number(value, digits=3):
+    """Return a number with separators, or with so many digits."""
+    if value is None or value != value:
+        return NONE
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+
+
+def level(weight, most, levels=5):
+    """Return the level, 1 to 5, of a weight beside the largest."""
+    share = abs(weight) / abs(most) if most else 0.0
+    return max(1, min(levels, int(np.ceil(levels * share))))

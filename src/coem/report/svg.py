@@ -1,0 +1,216 @@
+"""Small pictures as SVG text. Colours are classes that the style sheet of the page fills in."""
+
+import math
+
+import numpy as np
+from markupsafe import Markup, escape
+
+LONGEST = 30  # characters of a label
+MOST = 40  # rows and columns of a heat map
+
+
+def bar(share, whole=1.0):
+    """Return a bar whose length is a share of the whole."""
+    width = 100 * min(max(share / whole, 0.0), 1.0) if whole > 0 else 0.0
+    track = _tag("rect", class_="track", width=100, height=6)
+    body = track + _tag("rect", class_="fill", width=round(width, 2), height=6)
+    frame = {"viewBox": "0 0 100 6", "preserveAspectRatio": "none", "aria-hidden": "true"}
+    return _tag("svg", body, class_="bar", **frame)
+
+
+def line(values, title, *, x_label="round", y_label="", size=(560, 220)):
+    """Return a curve with a point for every number, the first at 1."""
+    width, height = size
+    left, right, top, bottom = 74, 14, 12, 40
+    y = np.asarray(values, dtype=np.float64)
+    good = np.isfinite(y)
+    low, high = (y[good].min(), y[good].max()) if good.any() else (0.0, 1.0)
+    if high <= low:
+        low, high = low - 0.5 * max(abs(low), 1.0), high + 0.5 * max(abs(high), 1.0)
+    last = max(len(y), 2)
+
+    def place(x, value):
+        across = left + (x - 1) / (last - 1) * (width - left - right)
+        return across, top + (high - value) / (high - low) * (height - top - bottom)
+
+    points = [place(i + 1, v) for i, v in enumerate(y) if good[i]]
+    parts = _axis_y(_ticks(low, high), lambda v: place(1, v)[1], left, width - right)
+    steps = [t for t in _ticks(1, last, 6) if t == int(t)]
+    parts += _axis_x(steps, lambda v: place(v, low)[0], height - bottom)
+    parts += _labels(x_label, y_label, left, width - right, top, height)
+    path = " ".join(f"{x:.1f},{v:.1f}" for x, v in points)
+    parts += [_tag("polyline", class_="curve", points=path)]
+    parts += [_dot(x, v, 2.5) for x, v in points] if len(points) <= 60 else []
+    return _picture(parts, title, size)
+
+
+def reliability(confidence, accuracy, rows, title, size=(340, 320)):
+    """Return points of confidence and accuracy over the diagonal, the larger the more rows."""
+    width, height = size
+    left, right, top, bottom = 52, 14, 12, 42
+
+    def across(value):
+        return left + value * (width - left - right)
+
+    def down(value):
+        return top + (1 - value) * (height - top - bottom)
+
+    steps = [0.0, 0.25, 0.5, 0.75, 1.0]
+    parts = _axis_y(steps, down, left, width - right)
+    parts += _axis_x(steps, across, height - bottom)
+    parts += _labels("probability of the choice", "share that is right", left, width, top, height)
+    diagonal = {"x1": across(0), "y1": down(0), "x2": across(1), "y2": down(1)}
+    parts.append(_tag("line", class_="diagonal", **diagonal))
+    whole = max(sum(rows), 1)
+    there = [(c, a, n) for c, a, n in zip(confidence, accuracy, rows, strict=True) if n]
+    path = " ".join(f"{across(c):.1f},{down(a):.1f}" for c, a, _ in there)
+    parts.append(_tag("polyline", class_="curve", points=path))
+    for c, a, n in there:
+        hint = f"{n:,} rows: probability {c:.2f}, right {a:.2f}"
+        parts.append(_dot(across(c), down(a), 3 + 9 * math.sqrt(n / whole), hint))
+    return _picture(parts, title, size)
+
+
+def heat(values, rows, columns, title, *, text="{}", cell=30, shade=None):
+    """Return a table of coloured cells with the names of its rows and columns.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows, n_columns)
+        Zeros and NaN stay blank.
+    rows, columns : list of str
+        Names.
+    title : str
+        What there is to see, for who cannot.
+    text : str or callable
+        How a value is written into its cell.
+    shade : array, optional
+        How dark a cell is, between 0 and 1; None shades by the values.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    shade = values if shade is None else np.asarray(shade, dtype=np.float64)
+    left = 16 + 6.4 * max((len(_cut(name)) for name in rows), default=0)
+    longest = max((len(_cut(name)) for name in columns), default=0)
+    # Names of a few characters stand upright, longer ones lean.
+    leaning = longest > 4
+    top = 16 + (4.9 * longest if leaning else 10)
+    lean = 4.2 * longest if leaning else 8
+    size = left + cell * len(columns) + lean, top + cell * len(rows) + 8
+    middles = [left + cell * (j + 0.5) for j in range(len(columns))]
+    pairs = zip(columns, middles, strict=True)
+    parts = [_column_name(name, x, top, leaning) for name, x in pairs]
+    for i, name in enumerate(rows):
+        y = top + cell * i
+        parts.append(_named(name, x=left - 8, y=y + cell / 2 + 4, class_="end"))
+        for j in range(len(columns)):
+            if np.isfinite(values[i, j]) and values[i, j] != 0:
+                hint = f"{name} / {columns[j]}: {_written(text, values[i, j])}"
+                label = _written(text, values[i, j])
+                parts.append(_cell(left + cell * j, y, cell, shade[i, j], label, hint))
+    frame = {"x": left, "y": top, "width": cell * len(columns), "height": cell * len(rows)}
+    parts.append(_tag("rect", class_="frame", **frame))
+    return _picture(parts, title, size)
+
+
+def largest(sizes, most=MOST):
+    """Return the places of the largest, at most so many, in their order."""
+    order = np.argsort(-np.asarray(sizes), kind="stable")[:most]
+    return np.sort(order).tolist()
+
+
+# -- parts --------------------------------------------------------------------------------------
+
+
+def _cell(x, y, cell, shade, label, hint):
+    depth = round(min(max(float(shade), 0.0), 1.0), 3)
+    box = {"x": x + 0.5, "y": y + 0.5, "width": cell - 1, "height": cell - 1, "rx": 2}
+    body = _tag("title", hint) + _tag("rect", class_="heat", fill_opacity=depth, **box)
+    kind = "mid on" if depth > 0.55 else "mid"
+    if len(label) <= cell // 6:
+        body += _tag("text", label, class_=kind, x=x + cell / 2, y=y + cell / 2 + 4)
+    return _tag("g", body)
+
+
+def _column_name(name, x, y, leaning):
+    if not leaning:
+        return _named(name, x=x, y=y - 8, class_="mid")
+    turn = f"translate({x:.1f} {y - 8:.1f}) rotate(-50)"
+    return _named(name, transform=turn)
+
+
+def _named(name, **attributes):
+    """Return a label, and the whole of it as a hint if it is cut."""
+    short = _cut(name)
+    body = escape(short) + (_tag("title", name) if short != name else Markup(""))
+    return _tag("text", body, **attributes)
+
+
+def _cut(name):
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+
+
+def _written(text, value):
+    return text(value) if callable(text) else text.format(value)
+
+
+def _axis_y(steps, place, left, right):
+    parts = []
+    for step in steps:
+        y = round(place(step), 1)
+        parts.append(_tag("line", class_="grid", x1=left, x2=right, y1=y, y2=y))
+        parts.append(_tag("text", _short(step), class_="end", x=left - 7, y=y + 4))
+    return parts
+
+
+def _axis_x(steps, place, y):
+    return [_tag("text", _short(s), class_="mid", x=round(place(s), 1), y=y + 17) for s in steps]
+
+
+def _labels(x_label, y_label, left, right, top, height):
+    middle = (left + right) / 2
+    parts = [_tag("text", x_label, class_="mid name", x=middle, y=height - 6)]
+    if y_label:
+        turn = f"translate(13 {(top + height - 40) / 2:.1f}) rotate(-90)"
+        parts.append(_tag("text", y_label, class_="mid name", transform=turn))
+    return parts
+
+
+def _dot(x, y, radius, hint=""):
+    body = _tag("title", hint) if hint else Markup("")
+    return _tag("circle", body, class_="dot", cx=round(x, 1), cy=round(y, 1), r=round(radius, 1))
+
+
+def _picture(parts, title, size):
+    width, height = (math.ceil(side) for side in size)
+    body = _tag("title", title) + Markup("").join(parts)
+    box = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height}
+    return _tag("svg", body, class_="picture", role="img", aria_label=title, **box)
+
+
+def _tag(name, body="", **attributes):
+    """Return an element; everything that is not markup already is escaped."""
+    names = {"class_": "class", "aria_label": "aria-label", "fill_opacity": "fill-opacity"}
+    given = "".join(f' {names.get(k, k)}="{escape(_tidy(v))}"' for k, v in attributes.items())
+    return Markup(f"<{name}{given}>") + escape(body) + Markup(f"</{name}>")
+
+
+def _tidy(value):
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) and value > 1 else value
+
+
+def _ticks(low, high, most=5):
+    """Return round numbers between two values."""
+    raw = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * f for f in (1, 2, 2.5, 5, 10) if power * f >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    return [round(i * step, 12) for i in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _short(value):
+    """Return a number for an axis: few digits, thousands as k."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= size:
+            divisor = 1e3 if letter == "k" else size
+            return f"{value / divisor:.4g}{letter}"
+    return f"{value:.4g}"

@@ -1,0 +1,120 @@
+"""Groups beside classes that are known."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+from coem.labels import read_knowledge
+from coem.metrics import (
+    aligned_accuracy,
+    cluster_entropy,
+    expected_calibration_error,
+    reliability_curve,
+)
+
+N_BINS = 10
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What labels say of the groups.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows with a label.
+    classes : list of str
+        The classes in the order of the table's columns: beside the groups that they match best.
+    table : list of list of int
+        Labelled rows of every group (row) and class (column).
+    scores : dict of str to float
+        Accuracy for a classifier; entropy in bits, normalised mutual information, adjusted Rand
+        index and accuracy under the best one-to-one matching for clusters.
+    reliability : dict, optional
+        `confidence`, `accuracy` and `rows` of bins of the probability, and their mean gap `error`.
+        A cluster stands for the class that most of its labelled rows have. None if the model has
+        no probabilities.
+    supervised : bool
+        Whether groups are classes.
+    """
+
+    n_rows: int
+    classes: list
+    table: list
+    scores: dict
+    reliability: dict | None
+    supervised: bool
+
+
+def compare(reading, labels):
+    """Return what labels say of the groups; None without any."""
+    if labels is None:
+        return None
+    knowledge = read_knowledge(labels, len(reading.groups))
+    rows = np.flatnonzero(knowledge.exact)
+    if len(rows) == 0:
+        return None
+    classes, codes = knowledge.classes, knowledge.codes[rows]
+    groups, k = reading.groups[rows], reading.n_groups
+    table = np.bincount(groups * len(classes) + codes, minlength=k * len(classes))
+    table = table.reshape(k, len(classes))
+    supervised = reading.noun == "class"
+    if supervised:
+        order = np.argsort([_place(reading.keys, c) for c in classes.tolist()], kind="stable")
+        truth = classes[codes]
+        scores = {"accuracy": float(np.mean(np.asarray(reading.keys)[groups] == truth))}
+    else:
+        order = _beside(table)
+        scores = _clustering_scores(codes, groups)
+    return Truth(
+        n_rows=len(rows),
+        classes=[str(c) for c in classes[order].tolist()],
+        table=table[:, order].tolist(),
+        scores=scores,
+        reliability=_reliability(reading, rows, table, classes, codes),
+        supervised=supervised,
+    )
+
+
+def _place(keys, label):
+    """Return the place of a class among those of the model; a class it does not know is last."""
+    return keys.index(label) if label in keys else len(keys)
+
+
+def _clustering_scores(codes, groups):
+    return {
+        "entropy": cluster_entropy(codes, groups),
+        "normalised mutual information": float(normalized_mutual_info_score(codes, groups)),
+        "adjusted Rand index": float(adjusted_rand_score(codes, groups)),
+        "matched accuracy": aligned_accuracy(codes, groups),
+    }
+
+
+def _beside(table):
+    """Return an order of the classes in which matching groups are on the diagonal."""
+    groups, classes = linear_sum_assignment(table, maximize=True)
+    place = np.full(table.shape[1], len(table))
+    place[classes] = groups
+    return np.argsort(place, kind="stable")
+
+
+def _reliability(reading, rows, table, classes, codes):
+    """Return the curve of confidence and accuracy over the labelled rows, or None."""
+    if reading.proba is None:
+        return None
+    proba, columns = reading.proba[rows], classes
+    if reading.noun == "class":
+        columns = np.asarray(reading.keys)
+    else:
+        stands_for = np.eye(len(classes))[table.argmax(axis=1)]
+        proba = proba @ stands_for
+    given = {"classes": columns, "n_bins": N_BINS}
+    curve = reliability_curve(classes[codes], proba, **given)
+    return {
+        "confidence": curve.confidence.tolist(),
+        "accuracy": curve.accuracy.tolist(),
+        "rows": curve.weight.astype(int).tolist(),
+        "error": expected_calibration_error(classes[codes], proba, **given),
+    }

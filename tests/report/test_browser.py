@@ -1,0 +1,188 @@
+"""The page in a browser: no error, no request, search and sort, and hostile text stays text."""
+
+import re
+import shutil
+
+import pytest
+
+from coem.report import tell, write_report
+from coem.report.texts import excerpt
+from tests.report.conftest import HOSTILE
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+
+
+@pytest.fixture(scope="module")
+def path(collection, model, tmp_path_factory):
+    story = tell(model, collection.views, **collection.named(), n_examples=90)
+    return write_report(story, tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+class Watched:
+    """A page, with all that it complains of or asks for."""
+
+    def __init__(self, browser, path, **settings):
+        self.page = browser.new_context(**settings).new_page()
+        self.complaints, self.requests = [], []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+
+    def rows(self):
+        """Return the texts of the first cells of the documents that are shown."""
+        return self.page.locator("#table tbody tr td:first-child").all_inner_texts()
+
+
+@pytest.fixture
+def watched(browser, path):
+    seen = Watched(browser, path)
+    yield seen
+    assert seen.complaints == []
+    assert seen.requests == [path.as_uri()]
+    seen.page.context.close()
+
+
+def test_the_page_opens_with_its_pictures(watched):
+    assert watched.page.locator("svg.picture:visible").count() >= 5
+    assert len(watched.rows()) == 25
+    assert watched.page.locator("#found").inner_text() == "90 documents found"
+
+
+def test_search_finds_words_ids_and_groups(watched):
+    page = watched.page
+    page.fill("#query", "doc 42")
+    assert len(watched.rows()) == 1
+    assert page.locator("#found").inner_text() == "1 document found"
+    page.fill("#query", "no such document")
+    assert watched.rows() == []
+    page.fill("#query", "")
+    name = page.locator("#choice option").nth(2).inner_text().split(" · ")[1]
+    page.select_option("#choice", "1")
+    groups = page.locator("#table tbody tr td:nth-child(2)").all_inner_texts()
+    assert set(groups) == {name}
+
+
+def test_a_search_marks_what_it_found(watched):
+    watched.page.fill("#query", "KEEPER")
+    marks = watched.page.locator("#table mark").all_inner_texts()
+    assert marks
+    assert {mark.lower() for mark in marks} == {"keeper"}
+
+
+def test_the_pages_of_the_search_turn(watched):
+    page, first = watched.page, watched.rows()
+    page.click("#next")
+    second = watched.rows()
+    assert second != first
+    assert page.locator("#where").inner_text().startswith("26")
+    page.click("#back")
+    assert watched.rows() == first
+    assert page.locator("#back").is_disabled()
+
+
+@pytest.mark.parametrize("how", ["click", "Enter"])
+def test_tables_sort_by_click_and_by_key(watched, how):
+    page = watched.page
+    head = page.locator("#groups thead th", has_text="Documents")
+
+    def press():
+        head.locator("button").click() if how == "click" else head.locator("button").press("Enter")
+        cells = page.locator("#groups tbody tr td:nth-child(3)").all_inner_texts()
+        return [int(cell) for cell in cells]
+
+    falling = press()
+    assert falling == sorted(falling, reverse=True)
+    assert head.get_attribute("aria-sort") == "descending"
+    assert press() == sorted(falling)
+    assert head.get_attribute("aria-sort") == "ascending"
+
+
+def test_documents_sort_by_probability(watched):
+    page = watched.page
+    button = page.locator("#table thead th", has_text="Probability").locator("button")
+    button.click()
+    button.click()
+    cells = page.locator("#table tbody tr td:nth-child(3)").all_inner_texts()
+    shares = [float(cell.rstrip("%")) for cell in cells]
+    assert shares == sorted(shares)
+
+
+def test_hostile_documents_are_shown_as_they_are(watched):
+    page = watched.page
+    for document in HOSTILE:
+        if document.strip():
+            shown = excerpt(document, 100)
+            page.fill("#query", shown.split()[-1])
+            assert any(shown in row.replace("\n", " ") for row in watched.rows()), shown
+    assert page.evaluate("document.scripts.length") == 2
+    assert page.locator("main img, main script").count() == 0
+
+
+def test_the_page_is_there_without_javascript(browser, path):
+    seen = Watched(browser, path, java_script_enabled=False)
+    assert len(seen.rows()) == 25
+    assert not seen.page.locator("#search").is_visible()
+    seen.page.locator("details summary").first.click()
+    assert seen.page.locator(".documents li").first.is_visible()
+    seen.page.context.close()
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440])
+def test_the_page_is_never_wider_than_the_screen(browser, path, width):
+    seen = Watched(browser, path, viewport={"width": width, "height": 800})
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert seen.complaints == []
+    seen.page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(browser, path, scheme):
+    seen = Watched(browser, path, color_scheme=scheme)
+    for selector in (".lede", ".meta", "caption", "summary", ".frequent", "nav a", ".chip.w5"):
+        ink, ground = seen.page.locator(selector).first.evaluate(COLOURS)
+        assert contrast(ink, ground) >= 4.5, selector
+    seen.page.context.close()
+
+
+def test_all_details_are_open_on_paper(watched):
+    page = watched.page
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert page.locator("details:not([open])").count() == 0
+    assert not page.locator("nav").is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details:not([open])").count() > 0
+
+
+COLOURS = """node => {
+  const ink = getComputedStyle(node).color;
+  let at = node;
+  while (getComputedStyle(at).backgroundColor === "rgba(0, 0, 0, 0)") at = at.parentElement;
+  return [ink, getComputedStyle(at).backgroundColor];
+}"""
+
+
+def contrast(first, second):
+    """Return the contrast of two colours as the Web Content Accessibility Guidelines define it."""
+
+    def luminance(colour):
+        parts = [int(v) / 255 for v in re.findall(r"\d+", colour)[:3]]
+        red, green, blue = (
+            v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in parts
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    high, low = sorted((luminance(first), luminance(second)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
