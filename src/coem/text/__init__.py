@@ -26,6 +26,7 @@ chooses them anew from the labels that it is fitted with, so that no label of a 
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from coem.text import _saved  # noqa: F401  (it registers them with model files)
 from coem.text.embed import Embed
 from coem.text.scaling import DEFAULT_LENGTH, ScaleLength, scale_length
 from coem.text.views_of_tables import TextViews

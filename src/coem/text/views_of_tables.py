@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.engine import LocalEngine
 from coem.estimators._params import check_choice, check_workers, undo_on_error
+from coem.io.model_file import Saves
 from coem.text import _dense, _tables
 from coem.text._guess import guess_views
 from coem.text._inbound import inbound_items, known_links, outbound_links
@@ -23,7 +24,7 @@ _WORDS = ("lowercase", "stop_words", "ngram_range", "token_pattern")  # of views
 
 
 # Views are several matrices: there is no one data frame to wrap them in.
-class TextViews(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     r"""Turn a table of documents into `Views`: words, links, numbers and sentence vectors.
 
     Words, vocabulary and counts are those of scikit-learn's `CountVectorizer` with the parameters
