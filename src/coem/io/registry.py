@@ -105,7 +105,7 @@ for _cls in (
     *families.FAMILIES.values(),
     *(BernoulliTheta, GaussianTheta, VonMisesFisherTheta, Aspects, Traffic),
     *(BernoulliStats, CategoricalStats, GaussianStats, MultinomialStats, VonMisesFisherStats),
-    *(schedules.Constant, schedules.Linear, schedules.Geometric, schedules.Steps),
+    *(schedules.Constant, schedules.Linear, schedules.Geometric, schedules.Steps, schedules.Later),
     *(Expected, RunCoupling, RowCoupling, Link, HubLink, Bunch),
 ):
     register(_cls)

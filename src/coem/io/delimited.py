@@ -1,0 +1,290 @@
+"""CSV and its like: fast where all is well, row by row where something has to be explained."""
+
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from coem.io.sources import TableError, Text, flaw_of, lines_of
+
+Bad = list[tuple[int, str]]
+DELIMITERS = ",;\t|"
+LONGEST_NAME = 500  # characters: a longer name of a column is a document
+MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]  # where the others are numbers
+NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
+PADDED = r"^[-+]?0\d"  # an identifier with zeros in front is no number
+INTEGER = r"^[-+]?\d+$"
+LARGEST_BLOCK = (1 << 31) - 1
+SKIP = "or leave bad rows out (--skip-bad, skip_bad=True)"
+
+
+def read_delimited(
+    text: Text, source: str, delimiter: str | None, *, skip_bad: bool
+) -> tuple[Any, Bad]:
+    """Return a table of rows of cells under a header, and the rows that were left out."""
+    if text.flaw is not None and not skip_bad:
+        row, reason = text.flaw
+        raise TableError(f"{source}, row {row}: {reason}")
+    header = _read_header(text.data, source, delimiter)
+    if not text.data[header.end : header.end + 99].strip() and not text.data[header.end :].strip():
+        raise TableError(f"{source} has a header and no rows; add some")
+    odd = text.data.count(b'"', header.end) % 2 == 1  # a quote may never be closed
+    data = None if text.flaw is not None or odd else _read_fast(text.data, header)
+    bad: Bad = []
+    if data is None:
+        data, bad = _read_slowly(text.data, header, source, skip_bad)
+    columns = [as_numbers(data.column(i)) for i in range(data.num_columns)]
+    return pa.table(columns, names=header.names), bad
+
+
+# -- the header ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Header:
+    """Names of the columns, and where the rows begin."""
+
+    names: list[str]
+    delimiter: str
+    end: int
+    """Byte after the header."""
+
+    n_lines: int
+    """Lines up to there."""
+
+
+def _read_header(data: bytes, source: str, delimiter: str | None) -> Header:
+    """Return the header: the first row that is not blank."""
+    end = n_lines = 0
+    for line in lines_of(data):
+        if line.strip():
+            break
+        end, n_lines = end + len(line), n_lines + 1
+    else:
+        raise TableError(f"{source} is empty; a table has a header and rows")
+    delimiter = delimiter or _guess_delimiter(line)
+    taken: list[bytes] = []
+
+    def take() -> Iterator[str]:
+        for line in lines_of(data, end):
+            taken.append(line)
+            yield line.decode("utf-8", "surrogateescape")
+
+    with _no_limit(len(data)):
+        cells = next(csv.reader(take(), delimiter=delimiter))
+    names = [cell.strip() for cell in cells]
+    _check_names(names, source, n_lines + 1)
+    names = [name or f"column {i + 1}" for i, name in enumerate(names)]
+    return Header(names, delimiter, end + sum(map(len, taken)), n_lines + len(taken))
+
+
+def _guess_delimiter(line: bytes) -> str:
+    """Return what most likely stands between the cells of a header."""
+    outside = b"".join(line.split(b'"')[::2]).decode("utf-8", "replace")
+    counts = [outside.count(delimiter) for delimiter in DELIMITERS]
+    return DELIMITERS[counts.index(max(counts))]
+
+
+def _check_names(names: list[str], source: str, row: int) -> None:
+    """Refuse a header that is none."""
+    where = f"{source}, row {row}"
+    for name in names:
+        flaw = flaw_of(name)
+        if flaw is not None:
+            raise TableError(f"{where}: the header has {flaw}")
+    if all(_is_number(name) for name in names if name) and any(names):
+        raise TableError(
+            f"{where}: all cells are numbers, so that this looks like data; add a header, a first "
+            "row with the names of the columns"
+        )
+    if any(len(name) > LONGEST_NAME or "\n" in name for name in names):
+        raise TableError(
+            f"{where}: a name of a column is as long as a document; add a header, a first row with "
+            "the names of the columns"
+        )
+    check_unique(names, where)
+
+
+def check_unique(names: list[str], where: str) -> None:
+    """Refuse two columns of one name."""
+    seen: dict[str, int] = {}
+    for i, name in enumerate(names):
+        if name and name in seen:
+            raise TableError(
+                f"{where}: columns {seen[name] + 1} and {i + 1} are both called {name!r}; rename "
+                "one (or add a header, if this is data)"
+            )
+        seen[name] = i
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+# -- rows, fast ---------------------------------------------------------------------------------
+
+
+def _read_fast(data: bytes, header: Header) -> Any:
+    """Return all cells as text, or None if a row is bad."""
+    body = pa.py_buffer(data).slice(header.end)
+    names = [str(i) for i in range(len(header.names))]
+    # A cell that is longer than a block is an error; one block for all is slower, but reads it.
+    for block in (1 << 20, min(len(body) + 1, LARGEST_BLOCK)):
+        try:
+            return pacsv.read_csv(
+                pa.BufferReader(body),
+                read_options=pacsv.ReadOptions(column_names=names, block_size=block),
+                parse_options=pacsv.ParseOptions(
+                    delimiter=header.delimiter, newlines_in_values=True
+                ),
+                convert_options=pacsv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), check_utf8=False
+                ),
+            )
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+# -- rows, one by one ---------------------------------------------------------------------------
+
+
+@dataclass
+class _Rows:
+    """Rows of cells, by column, and the bad ones."""
+
+    source: str
+    n_columns: int
+    skip_bad: bool
+    columns: list[list[str]] = field(default_factory=list)
+    bad: Bad = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.columns = [[] for _ in range(self.n_columns)]
+
+    def add(self, row: int, cells: list[str]) -> None:
+        if not cells or (self.n_columns > 1 and len(cells) == 1 and not cells[0].strip()):
+            return  # a blank line
+        if len(cells) != self.n_columns:
+            few = len(cells) < self.n_columns
+            advice = "fill it up" if few else "quote cells that hold the delimiter"
+            self.refuse(
+                row,
+                f"{len(cells)} cells where the header has {self.n_columns}",
+                f"{advice}, {SKIP}",
+            )
+            return
+        flaw = next(filter(None, map(flaw_of, cells)), None)
+        if flaw is not None:
+            self.refuse(row, flaw, SKIP)
+            return
+        for column, cell in zip(self.columns, cells, strict=True):
+            column.append(cell)
+
+    def refuse(self, row: int, reason: str, advice: str) -> None:
+        if not self.skip_bad:
+            raise TableError(f"{self.source}, row {row}: {reason}; {advice}")
+        self.bad.append((row, reason))
+
+
+def _read_slowly(data: bytes, header: Header, source: str, skip_bad: bool) -> tuple[Any, Bad]:
+    """Read row by row, which says what is wrong with which."""
+    rows = _Rows(source, len(header.names), skip_bad)
+    start, n_lines = header.end, header.n_lines
+    with _no_limit(len(data)):
+        while start < len(data):
+            # A quote that is never closed takes the rest with it: go on with the next line.
+            start, n_lines = _read_on(data, start, n_lines, header.delimiter, rows)
+    if not rows.columns[0]:
+        row, reason = rows.bad[0]
+        raise TableError(f"{source} has no good row; the first, row {row}, has {reason}")
+    arrays = [pa.array(column, pa.string()) for column in rows.columns]
+    return pa.table(arrays, names=[str(i) for i in range(len(arrays))]), rows.bad
+
+
+def _read_on(data: bytes, start: int, n_lines: int, delimiter: str, rows: _Rows) -> tuple[int, int]:
+    """Read rows up to the end, or to a quote that is not closed; return where to go on."""
+    taken: list[str] = []  # the lines of the row at hand
+    sizes = [0]
+
+    def take() -> Iterator[str]:
+        for line in lines_of(data, start + sum(sizes)):
+            taken.append(line.decode("utf-8", "surrogateescape"))
+            sizes.append(len(line))
+            yield taken[-1]
+
+    reader = csv.reader(take(), delimiter=delimiter)
+    while True:
+        row = n_lines + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return len(data), n_lines
+        except csv.Error as error:
+            rows.refuse(row, str(error), f"mend it, {SKIP}")
+        else:
+            if start + sum(sizes) == len(data) and _is_open(taken, delimiter):
+                rows.refuse(row, "a quote is opened and never closed", f"close it, {SKIP}")
+                return start + sizes[1], row
+            rows.add(row, cells)
+        start, n_lines = start + sum(sizes), n_lines + len(taken)
+        taken.clear()
+        sizes[:] = [0]
+
+
+def _is_open(lines: list[str], delimiter: str) -> bool:
+    """Tell if a row ends within quotes."""
+    try:
+        list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        return "end of data" in str(error)
+    return False
+
+
+@contextmanager
+def _no_limit(size: int) -> Iterator[None]:
+    """Let cells be as long as the file: Python's limit of 128 KB is made for other tables."""
+    before = csv.field_size_limit(max(size, 1 << 17))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+# -- types --------------------------------------------------------------------------------------
+
+
+def as_numbers(column: Any) -> Any:
+    """Return a column of text as numbers if all of it is, but for cells that say it is missing.
+
+    Nothing is lost: an identifier with zeros in front, or of more digits than a number has, stays
+    text.
+    """
+    for part in (column.slice(0, 100), column):  # most columns of text say so soon
+        cells = pc.utf8_trim_whitespace(part)
+        cells = cells.filter(pc.invert(pc.is_in(cells, pa.array(MISSING))))
+        if not _all_match(cells, NUMBER) or pc.any(pc.match_substring_regex(cells, PADDED)).as_py():
+            return column
+    if len(cells) == 0:
+        return column
+    trimmed = pc.utf8_trim_whitespace(column)
+    values = pc.if_else(pc.is_in(trimmed, pa.array(MISSING)), None, trimmed)
+    if not _all_match(cells, INTEGER):
+        return pc.cast(values, pa.float64())
+    try:
+        return pc.cast(pc.replace_substring_regex(values, r"^\+", ""), pa.int64())
+    except pa.ArrowInvalid:  # more digits than that
+        return column
+
+
+def _all_match(cells: Any, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(cells, pattern), min_count=0).as_py())

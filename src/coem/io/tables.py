@@ -1,0 +1,250 @@
+"""Tables: rows of documents from a file, a folder or standard input, and to a file."""
+
+import gzip
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as parquet
+
+from coem.io.delimited import Bad, check_unique, read_delimited
+from coem.io.json_lines import read_json_lines
+from coem.io.sources import (
+    SAMPLE,
+    Content,
+    TableError,
+    check_there,
+    decode,
+    read_file,
+    read_stdin,
+)
+from coem.io.whole import new_file
+
+__all__ = ["Table", "TableError", "read_table", "write_table"]
+
+KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+PACKED = (".gz", ".zst")
+MAX_LINE = 64 << 20  # bytes
+KNOWN = "csv, tsv, jsonl, ndjson, parquet (each also .gz or .zst), a folder of .txt, or - for stdin"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table and where it is from."""
+
+    data: Any
+    """A `pyarrow.Table`. Columns are text, numbers where every cell is one, or lists."""
+
+    source: str
+    fingerprint: str
+    """SHA-256 of what was read, unpacked."""
+
+    bad: Bad = field(default_factory=list)
+    """Rows that were left out: their numbers in the file, from 1, and why."""
+
+
+def read_table(
+    source: str | os.PathLike[str],
+    *,
+    encoding: str | None = None,
+    skip_bad: bool = False,
+    delimiter: str | None = None,
+    max_line: int = MAX_LINE,
+) -> Table:
+    """Read a table.
+
+    Parameters
+    ----------
+    source : path
+        A file, whose extension says what it is: ``.csv``, ``.tsv``, ``.jsonl`` or ``.ndjson`` (one
+        object a line), ``.parquet``, each also ``.gz`` or ``.zst``; a folder with ``.txt`` files
+        (columns `id`, `text` and `label`, the first sub-folder); or ``"-"`` for standard input.
+    encoding : str, optional
+        Of the text. Otherwise what the byte order mark says, or UTF-8.
+    skip_bad : bool, default=False
+        Leave out rows that cannot be read, and list them in `bad`.
+    delimiter : str, optional
+        Between the cells of a CSV. Otherwise that of comma, semicolon, tab and bar which the
+        header has most of.
+    max_line : int, default=67108864
+        Bytes of the longest line that is read.
+
+    Returns
+    -------
+    table : Table
+        The rows, in their order.
+
+    Raises
+    ------
+    TableError
+        In one sentence: the file, the row as people count them, and what can be done.
+    """
+    if str(source) == "-":
+        return _parse(read_stdin(max_line), encoding, skip_bad, delimiter)
+    path = Path(source)
+    check_there(path)
+    if path.is_dir():
+        return _read_folder(path, encoding, skip_bad, max_line)
+    suffix, packed = _suffixes(path)
+    return _parse(read_file(path, suffix, packed, max_line), encoding, skip_bad, delimiter)
+
+
+def _suffixes(path: Path) -> tuple[str, str]:
+    """Return what a file is and how it is packed, by its name."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = suffixes.pop() if suffixes and suffixes[-1] in PACKED else ""
+    kind = suffixes[-1] if suffixes else ""
+    if kind not in KINDS:
+        raise TableError(f"{path}: the extension {kind!r} is not known; give {KNOWN}")
+    return kind, packed
+
+
+def _parse(content: Content, encoding: str | None, skip_bad: bool, delimiter: str | None) -> Table:
+    """Return the table that some content is."""
+    source = content.source
+    bad: Bad = []
+    if content.suffix == ".parquet":
+        data = _read_parquet(content)
+    else:
+        text = decode(content, encoding)
+        if _is_json(content, text.data):
+            data, bad = read_json_lines(text, source, skip_bad=skip_bad)
+        else:
+            delimiter = "\t" if content.suffix == ".tsv" and delimiter is None else delimiter
+            data, bad = read_delimited(text, source, delimiter, skip_bad=skip_bad)
+    return Table(data, source, content.fingerprint, bad)
+
+
+def _is_json(content: Content, data: bytes) -> bool:
+    guess = data[:SAMPLE].lstrip().startswith(b"{")
+    return content.suffix in (".jsonl", ".ndjson") or (not content.suffix and guess)
+
+
+def _read_parquet(content: Content) -> Any:
+    """Return the table of a parquet file, with text as plain strings."""
+    source = content.source
+    try:
+        data = parquet.ParquetFile(pa.BufferReader(content.data)).read()
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise TableError(f"{source} is no parquet file, or damaged ({reason})") from error
+    check_unique(data.column_names, source)
+    if data.num_columns == 0 or data.num_rows == 0:
+        raise TableError(f"{source} has no {'rows' if data.num_columns else 'columns'}")
+    columns = [_plain(column) for column in data.columns]
+    return pa.table(columns, names=data.column_names)
+
+
+def _plain(column: Any) -> Any:
+    """Return a column of text as strings, whatever its codes."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    texts = (pa.types.is_large_string, pa.types.is_string_view, pa.types.is_string)
+    wanted = pa.string() if any(is_text(kind) for is_text in texts) else kind
+    return column if wanted == column.type else column.cast(wanted)
+
+
+# -- a folder -----------------------------------------------------------------------------------
+
+
+def _read_folder(path: Path, encoding: str | None, skip_bad: bool, max_line: int) -> Table:
+    """Return one row for every .txt file below a folder, in the order of their names."""
+    files = sorted(
+        file
+        for file in path.rglob("*")
+        if file.suffix.lower() == ".txt" and file.is_file() and not _is_hidden(file, path)
+    )
+    if not files:
+        raise TableError(f"{path} is a folder without .txt files; give {KNOWN}")
+    digest, rows, bad = hashlib.sha256(), [], []
+    for number, file in enumerate(files, start=1):
+        name = file.relative_to(path)
+        content = read_file(file, ".txt", "", max_line)
+        digest.update(f"{name}\x00{content.fingerprint}\n".encode("utf-8", "surrogateescape"))
+        text = decode(content, encoding)
+        if text.flaw is not None:
+            row, reason = text.flaw
+            if not skip_bad:
+                raise TableError(f"{file}, row {row}: {reason}")
+            bad.append((number, f"{name}: {reason}"))
+            continue
+        label = name.parts[0] if len(name.parts) > 1 else None
+        rows.append((name.as_posix(), text.data.decode(), label))
+    if not rows:
+        raise TableError(f"{path} has no .txt file that can be read; {bad[0][1]}")
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    data = pa.table(columns, names=["id", "text", "label"])
+    return Table(data, str(path), digest.hexdigest(), bad)
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+# -- write --------------------------------------------------------------------------------------
+
+
+def write_table(data: Any, path: str | os.PathLike[str]) -> None:
+    """Write a `pyarrow.Table` to a file, whole or not at all, in place of what is there.
+
+    Parameters
+    ----------
+    data : pyarrow.Table
+        The rows. In a CSV, lists are JSON.
+    path : path
+        Its extension says how: ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson``, ``.parquet``, each also
+        ``.gz`` or ``.zst``.
+
+    Raises
+    ------
+    TableError
+        If the extension is not known.
+    OSError
+        If the file cannot be written.
+    """
+    suffix, packed = _suffixes(Path(path))
+    with new_file(path) as file:
+        if not packed:
+            WRITERS[suffix](data, file)
+            return
+        if packed == ".gz":
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as stream:  # no date: equal is equal
+                WRITERS[suffix](data, stream)
+            return
+        sink = pa.BufferOutputStream()  # a stream of pyarrow closes the file that it writes to
+        with pa.CompressedOutputStream(sink, "zstd") as stream:
+            WRITERS[suffix](data, stream)
+        file.write(sink.getvalue())
+
+
+def _write_csv(data: Any, file: Any, delimiter: str = ",") -> None:
+    flat = pa.table([_flat(column) for column in data.columns], names=data.column_names)
+    pacsv.write_csv(flat, file, pacsv.WriteOptions(delimiter=delimiter))
+
+
+def _flat(column: Any) -> Any:
+    """Return a column without lists: as JSON, if it has any."""
+    if not pa.types.is_nested(column.type):
+        return column
+    values = column.to_pylist()
+    return pa.array([v if v is None else json.dumps(v, ensure_ascii=False) for v in values])
+
+
+def _write_json_lines(data: Any, file: Any) -> None:
+    for batch in data.to_batches(max_chunksize=10_000):
+        lines = (json.dumps(row, ensure_ascii=False, default=str) for row in batch.to_pylist())
+        file.write("".join(f"{line}\n" for line in lines).encode())
+
+
+WRITERS: dict[str, Callable[[Any, Any], None]] = {
+    ".csv": _write_csv,
+    ".tsv": lambda data, file: _write_csv(data, file, "\t"),
+    ".jsonl": _write_json_lines,
+    ".ndjson": _write_json_lines,
+    ".parquet": lambda data, file: parquet.write_table(data, file),
+}

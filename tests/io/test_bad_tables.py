@@ -1,0 +1,305 @@
+"""What is wrong with a table is said in one sentence: the file, the row, and what can be done."""
+
+import io
+import os
+import random
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from coem.io.tables import TableError, read_table
+from tests.io.test_tables import FORMS, packed
+
+
+def said(path, **options):
+    """Return what is said about a table that cannot be read."""
+    with pytest.raises(TableError) as caught:
+        read_table(path, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert str(path) in message or path == "-"
+    return message
+
+
+@pytest.fixture
+def write(tmp_path):
+    def put(content, name="data.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return put
+
+
+CSV = {
+    "empty": ("", "is empty; a table has a header and rows"),
+    "blank": ("\n \n\n", "is empty"),
+    "header only": ("a,b\n", "has a header and no rows; add some"),
+    "header only, blank lines": ("a,b\n" + "\n" * 200, "has a header and no rows"),
+    "header without an end": ("a,b", "has a header and no rows"),
+    "numbers as header": ("1,2.5\n3,4\n", "row 1: all cells are numbers, .*; add a header"),
+    "document as header": ("x" * 600 + "\ny\n", "row 1: .* as long as a document; add a header"),
+    "two columns of a name": (
+        "a,b,a\n1,2,3\n",
+        "row 1: columns 1 and 3 are both called 'a'; rename",
+    ),
+    "too many": (
+        "a,b\n1,2\n1,2,3\n",
+        "row 3: 3 cells where the header has 2; quote cells .*skip-bad",
+    ),
+    "too few": ("a,b\n1,2\n\n7\n", "row 4: 1 cells where the header has 2; fill it up, .*skip-bad"),
+    "after lines": ('\na,b\n1,"x\ny"\n1\n', "row 5: 1 cells where the header has 2"),
+    "open quote": ('a,b\n1,"x\n2,y\n', "row 2: a quote is opened and never closed; close it"),
+    "last quote": ('a,b\n1,x\n2,"y', "row 3: a quote is opened and never closed"),
+    "zeros": ("a,b\n1,x\n2,y\x00z\n", "row 3: a NUL byte: the file is no text, or in UTF-16"),
+    "latin": (b"a,b\n1,x\n2,x\xe9\n", r"row 3: the byte 0xe9 is no UTF-8; pass its encoding"),
+    "latin header": (b"a,x\xe9\n1,2\n", "row 1: the byte 0xe9 is no UTF-8"),
+    "half a UTF-16": (b"\xff\xfea\x00,\x00\x00\xd8\n\x00", "row 1: the bytes are no UTF-16-LE"),
+    "lone return": ("a,b\n1,x\ry\n", "row 2: new-line character seen .*; mend it"),
+    "binary": (bytes(range(256)) * 20, "row 1: "),
+}
+
+
+@pytest.mark.parametrize("case", CSV)
+def test_csv(case, write):
+    content, message = CSV[case]
+    path = write(content)
+    with pytest.raises(TableError, match=f"^{path},? {message}"):
+        read_table(path)
+    assert said(path)
+
+
+def test_a_header_of_bad_bytes_cannot_be_skipped(write):
+    path = write(b"a,x\xe9\n1,2\n")
+    assert "row 1: the header has bytes that are no UTF-8" in said(path, skip_bad=True)
+
+
+JSON = {
+    "empty": ("\n\n", "is empty; write one JSON object a line"),
+    "no JSON": (
+        '{"a": 1}\n{"a": \n',
+        r"row 2: no JSON \(.* at character \d+\); mend it, .*skip-bad",
+    ),
+    "a list": ("[1]\n", "row 1: a JSON list and no object"),
+    "a string": ('\n"x"\n', "row 2: a JSON string and no object"),
+    "null": ("null\n", "row 1: a JSON null and no object"),
+    "a number": ("3\n", "row 1: a JSON number and no object"),
+    "true": ("true\n", "row 1: a JSON true or false and no object"),
+    "no keys": ("{}\n{}\n", "has objects without keys"),
+    "half a character": ('{"a": "\\ud800"}\n', "row 1: half a character"),
+    "deep": ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}\n", "row 1: no JSON that can be read"),
+    "digits": ('{"a": ' + "1" * 10_000 + "}\n", "row 1: no JSON that can be read"),
+    "zeros": ('{"a": "\x00"}\n', "row 1: a NUL byte"),
+    "latin": (b'{"a": 1}\n{"a": "x\xe9"}\n', "row 2: bytes that are no UTF-8; pass its encoding"),
+}
+
+
+@pytest.mark.parametrize("case", JSON)
+def test_json_lines(case, write):
+    content, message = JSON[case]
+    path = write(content, "data.jsonl")
+    with pytest.raises(TableError, match=f"^{path},? {message}"):
+        read_table(path)
+    assert said(path)
+
+
+# -- rows that are left out ------------------------------------------------------------------------
+
+
+def test_bad_rows_are_left_out_and_listed(write):
+    path = write(b'a,b\n1,x\n2\n3,"y\nz"\n4,q,\n5,\xff\n6,\x00\n7,w\n8,"open\n9,v\n')
+    table = read_table(path, skip_bad=True)
+    assert table.data.to_pydict() == {"a": [1, 3, 7, 9], "b": ["x", "y\nz", "w", "v"]}
+    assert [row for row, _ in table.bad] == [3, 6, 7, 8, 10]
+    reasons = [reason for _, reason in table.bad]
+    assert reasons[0] == "1 cells where the header has 2"
+    assert "no UTF-8" in reasons[2]
+    assert reasons[3] == "a NUL byte"
+    assert reasons[4] == "a quote is opened and never closed"
+
+
+def test_bad_bytes_in_an_encoding_that_is_given(write):
+    path = write(b"a,b\n1,x\xe9\n2,\x81\n")
+    assert "row 3: the byte 0x81 is no cp1252" in said(path, encoding="cp1252")
+    table = read_table(path, encoding="cp1252", skip_bad=True)
+    assert table.data.to_pydict() == {"a": [1], "b": ["x\u00e9"]}
+    assert [row for row, _ in table.bad] == [3]
+
+
+def test_bad_lines_of_json(write):
+    path = write(b'{"a": 1}\n[]\nx\n\n{"a": "\xff"}\n{"a": 2}\n', "data.jsonl")
+    table = read_table(path, skip_bad=True)
+    assert table.data.to_pydict() == {"a": [1, 2]}
+    assert [row for row, _ in table.bad] == [2, 3, 5]
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.jsonl"])
+def test_no_good_row(name, write):
+    path = write("a,b\n1\n2\n", name)
+    assert "has no good row; the first, row " in said(path, skip_bad=True)
+
+
+def test_a_folder_without_a_good_document(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xff\x81")
+    assert "no .txt file that can be read" in said(tmp_path, skip_bad=True)
+
+
+def test_nothing_is_left_out_of_a_good_table(write):
+    assert read_table(write(FORMS[".csv"]), skip_bad=True).bad == []
+
+
+# -- lines without an end --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["", ".gz", ".zst"])
+def test_a_long_line(how, write):
+    data = b"a,b\n1,x\n2," + b"y" * 5000 + b"\n3,z\n"
+    path = write(packed(data, how), f"data.csv{how}")
+    message = said(path, max_line=1000)
+    assert "row 3: the line has more than 1,000 bytes; " in message
+    assert read_table(path, max_line=5002).data.num_rows == 3
+    assert "row 3" in said(path, max_line=5001)
+
+
+def test_a_line_of_two_gigabytes_is_not_read(tmp_path):
+    path = tmp_path / "data.csv"
+    with open(path, "wb") as file:
+        file.write(b"a,b\n1,")
+        file.truncate(2 << 30)  # zeros that take no room on the disk
+    code = (
+        "import resource, sys\n"
+        "from coem.io.tables import TableError, read_table\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "try:\n"
+        "    read_table(sys.argv[1])\n"
+        "except TableError as error:\n"
+        "    print(error)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
+    )
+    run = [sys.executable, "-c", code, str(path)]
+    message, memory = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )[:2]
+    assert "row 2: the line has more than 67,108,864 bytes" in message
+    assert int(memory) < 300_000  # kilobytes
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def test_no_such_file(write, tmp_path):
+    write("a\n1\n", "documents.csv")
+    assert "there is no file" in said(tmp_path / "x" / "a.csv")
+    assert said(tmp_path / "document.csv").endswith("did you mean 'documents.csv'?")
+    assert said(tmp_path / "zzz").endswith("; check the name")
+
+
+@pytest.mark.parametrize(
+    "name", ["data.xlsx", "data", "data.csv.zip", "data.gz", "data.json", ".csv"]
+)
+def test_an_unknown_extension(name, write):
+    message = said(write("a\nx\n", name))
+    assert "is not known; give csv, tsv, jsonl" in message
+
+
+def test_a_folder_without_documents(tmp_path):
+    (tmp_path / "a.md").write_text("x")
+    assert "is a folder without .txt files" in said(tmp_path)
+
+
+@pytest.mark.parametrize("how", [".gz", ".zst"])
+@pytest.mark.parametrize("damage", ["cut", "other", "flip", "empty"])
+def test_damaged_archives(how, damage, write):
+    whole = packed(b"a,b\n" + os.urandom(3000).hex().encode() + b",2\n", how)
+    middle = len(whole) // 2
+    data = {
+        "cut": whole[:middle],
+        "other": b"a,b\n1,2\n",
+        # The check sum of a gzip is at its end; those that pyarrow packs as zst have none.
+        "flip": whole[: middle if how == ".gz" else 5] + bytes(20) + whole[middle + 20 :],
+        "empty": b"",
+    }[damage]
+    message = said(write(data, f"data.csv{how}"))
+    assert "is damaged or cut short (" in message or "is empty" in message
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1", FORMS[".parquet"][:-9]]
+)
+def test_damaged_parquet(data, write):
+    assert "is no parquet file, or damaged (" in said(write(data, "data.parquet"))
+
+
+def test_parquet_without_rows_or_columns(write):
+    for table, message in (
+        (pa.table({"a": pa.array([], pa.string())}), "has no rows"),
+        (pa.table({}), "has no columns"),
+        (pa.table([[1], [2]], names=["a", "a"]), "columns 1 and 2 are both called 'a'"),
+    ):
+        sink = io.BytesIO()
+        parquet.write_table(table, sink)
+        assert message in said(write(sink.getvalue(), "data.parquet"))
+
+
+def test_no_permission(write, monkeypatch):
+    path = write("a\n1\n")
+
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(TableError, match="no permission to read it"):
+        read_table(path)
+
+
+def test_an_unknown_encoding(write):
+    path = write("a\nx\n")
+    for name in ("klingon", "hex", "rot13"):
+        assert f"there is no encoding '{name}'; try 'cp1252'" in said(path, encoding=name)
+
+
+def test_a_wrong_encoding(write):
+    path = write("a\nx\u00e9\n".encode("latin-1"))
+    assert "row 2: the byte 0xe9 is no ascii" in said(path, encoding="ascii")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"a,b\n", b'{"a": 1}\n[]\n', b"\x1f\x8bxx"])
+def test_standard_input(content, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert "standard input" in said("-")
+
+
+PIECES = [
+    b'"',
+    b",",
+    b"\n",
+    b"\r",
+    b"a",
+    b"1",
+    b"\x00",
+    b"\xff",
+    b"{",
+    b"}",
+    b":",
+    b" ",
+    b"\xfe",
+    b'{"a": 2}\n',
+]
+
+
+@pytest.mark.parametrize("skip_bad", [False, True])
+@pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data.jsonl"])
+def test_any_bytes_are_a_table_or_an_error_in_one_sentence(name, skip_bad, write):
+    rng = random.Random(0)
+    outcomes = []
+    for _ in range(400):
+        first = b'{"a": 1}\n' if name.endswith("jsonl") else b"a,b\n"
+        path = write(first + b"".join(rng.choices(PIECES, k=rng.randrange(30))), name)
+        try:
+            outcomes.append(read_table(path, skip_bad=skip_bad).data.num_rows)
+        except TableError:
+            outcomes.append(said(path, skip_bad=skip_bad))
+    assert len(set(outcomes)) > 2
