@@ -90,7 +90,7 @@ bool has_two_characters(string_view word) {
 
 uint64_t prefix(string_view word) {
     char head[8] = {};
-    std::memcpy(head, word.data(), std::min<size_t>(word.size(), 8));
+    word.copy(head, sizeof head);
     uint64_t value = load<uint64_t>(head);
     if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap64(value);
     return value;
@@ -237,7 +237,7 @@ void WordCounter::end_row() {
 
 // Write a row to `lowered_` with every character by the rule and 0 for those that are in no word.
 size_t WordCounter::lower(string_view row, std::span<const int32_t> rule) {
-    const size_t room = 2 * row.size() + 8;  // two bytes may become three
+    const size_t room = 4 * row.size();  // no rule makes more than four bytes of one
     if (lowered_.size() < room) lowered_.resize(room);
     char* out = lowered_.data();
     for (const char *p = row.data(), *end = p + row.size(); p < end;) {
