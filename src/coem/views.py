@@ -3,6 +3,7 @@
 import operator
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from functools import reduce
+from html import escape
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -122,6 +123,18 @@ class Views:
         )
         return f"<Views of {len(self)} rows: {', '.join(views)}>"
 
+    def _repr_html_(self) -> str:
+        """Return a table of the views, for notebooks."""
+        n_rows = len(self)
+        lines = []
+        for (name, matrix), empty in zip(self._data.items(), self.empty.sum(axis=0), strict=True):
+            filled = matrix.nnz if _is_sparse(matrix) else np.count_nonzero(matrix)
+            kind = f"{'sparse' if _is_sparse(matrix) else 'dense'} {matrix.dtype}"
+            share = f"{filled / max(n_rows * matrix.shape[1], 1):.2%}"
+            lines.append((name, f"{matrix.shape[1]:,}", kind, share, f"{empty:,}"))
+        head = ("view", "columns", "kind", "filled", "empty rows")
+        return html_table(head, lines, f"Views of {n_rows:,} rows")
+
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: NumPy would nest one-row views without end."""
         raise TypeError("Views are not one array; take one view by its name, or use .concat()")
@@ -176,6 +189,17 @@ class Views:
             if names.count(name) > 1:
                 raise ValueError(f"view {name!r} is named twice")
         return names
+
+
+def html_table(head: Iterable[Any], rows: Iterable[Iterable[Any]], caption: str) -> str:
+    """Return a small table as HTML; every cell is text."""
+
+    def line(cells: Iterable[Any], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{escape(str(cell))}</{tag}>' for cell in cells)}</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    top = f"<caption>{escape(caption)}</caption><thead>{line(head, 'th')}</thead>"
+    return f"<table>{top}<tbody>{body}</tbody></table>"
 
 
 def as_views(X: Any, *, what: str = "X") -> Views:

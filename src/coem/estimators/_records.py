@@ -7,6 +7,9 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from coem.em import Round
+from coem.views import html_table
+
+SHOWN = 10  # records at either end of a table
 
 PER_VIEW = {"log_likelihood", "view_objective"}
 
@@ -21,6 +24,14 @@ class Records(list):
         except ImportError as error:
             raise ImportError("to_frame needs pandas: pip install pandas") from error
         return pd.DataFrame([_flat(record) for record in self])
+
+    def _repr_html_(self):
+        """Return a table for notebooks: all records, or the first and the last ones."""
+        flat = [_flat(record) for record in self]
+        head = list(dict.fromkeys(name for record in flat for name in record))
+        ends = flat if len(flat) <= 2 * SHOWN else [*flat[:SHOWN], None, *flat[-SHOWN:]]
+        rows = [["…"] * len(head) if r is None else [_short(r.get(n)) for n in head] for r in ends]
+        return html_table(head, rows, f"{len(self):,} records")
 
 
 def round_record(record: Round, names: tuple[str, ...]) -> Bunch:
@@ -57,3 +68,11 @@ def _flat(record: Any) -> dict[str, Any]:
     for name in PER_VIEW & flat.keys():
         flat |= {f"{name}_{view}": value for view, value in flat.pop(name).items()}
     return flat
+
+
+def _short(value: Any) -> str:
+    """Return a field for a table: numbers with six digits, long values cut."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = "" if value is None else str(value)
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -82,19 +82,13 @@ def agree(reading, documents):
     if reading.view_groups is None:
         return None
     names, views = list(reading.views.names), reading.view_groups
-    s = len(names)
-    matrix, n_rows = np.full((s, s), np.nan), np.zeros((s, s), dtype=int)
+    matrix, n_rows = rates(views)
     pairs = []
-    for u, v in combinations(range(s), 2):
-        table = _cross(views[:, u], views[:, v], reading.n_groups)
-        n_rows[u, v] = n_rows[v, u] = total = int(table.sum())
-        if total:
-            matrix[u, v] = matrix[v, u] = same = float(np.trace(table) / total)
-            pairs.append(Pair((names[u], names[v]), total, same, table.tolist()))
-    filled = views >= 0
-    for v in range(s):
-        n_rows[v, v] = int(filled[:, v].sum())
-        matrix[v, v] = 1.0 if n_rows[v, v] else np.nan
+    for u, v in combinations(range(len(names)), 2):
+        if n_rows[u, v]:
+            table = _cross(views[:, u], views[:, v], reading.n_groups).tolist()
+            pair = Pair((names[u], names[v]), int(n_rows[u, v]), float(matrix[u, v]), table)
+            pairs.append(pair)
     bounds = {}
     for v, name in enumerate(names):
         others = np.delete(matrix[v], v)
@@ -111,6 +105,27 @@ def agree(reading, documents):
         documents=documents,
         dissent=reading.dissent,
     )
+
+
+def rates(view_groups):
+    """Return in which share of rows any two views agree, and of how many rows.
+
+    Parameters
+    ----------
+    view_groups : ndarray of shape (n_rows, n_views)
+        Group of every row in every view, -1 where it is empty.
+
+    Returns
+    -------
+    matrix, n_rows : ndarrays of shape (n_views, n_views)
+        Over the rows that are empty in neither view; NaN where there are none.
+    """
+    filled = (view_groups >= 0).astype(np.int64)
+    n_rows = filled.T @ filled
+    same = np.array(
+        [((v[:, None] == view_groups) & (v >= 0)[:, None]).sum(0) for v in view_groups.T]
+    )
+    return np.where(n_rows > 0, same / np.maximum(n_rows, 1), np.nan), n_rows
 
 
 def _cross(first, second, k):
