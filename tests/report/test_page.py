@@ -186,7 +186,7 @@ def test_excerpts_are_short_and_cut_between_words():
     assert excerpt("one two  three\nfour", 14) == "one two three…"
     assert excerpt("a" * 1_000_000) == "a" * 299 + "…"
     assert excerpt(" " * 100_000 + "late") == "late"
-    assert excerpt(None) == excerpt("") == excerpt(" \n ") == ""
+    assert excerpt(None) == excerpt(float("nan")) == excerpt("") == excerpt(" \n ") == ""
     assert max(len(excerpt("word " * n)) for n in range(50, 80)) <= 300
     assert clean("a\x00b\ud800c") == "a\ufffdb\ufffdc"
 

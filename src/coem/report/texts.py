@@ -29,7 +29,8 @@ def excerpt(text, length=EXCERPT):
     'To be, or…'
     """
     # A few times the length is enough however long the document is.
-    start = ("" if text is None else str(text)).lstrip()[: 20 * length]
+    nothing = text is None or text != text  # NaN, as tables have it
+    start = ("" if nothing else str(text)).lstrip()[: 20 * length]
     line = clean(" ".join(start.split()))
     if len(line) <= length:
         return line
