@@ -1,0 +1,179 @@
+"""From a file and some options to views: what all verbs that read documents begin with."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import numpy as np
+
+from coem.cli._talk import Talk
+
+EXCERPT = 2000  # characters of a document that are kept to be shown
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The rows of a file, and what they are called."""
+
+    table: Any  # a pyarrow.Table
+    source: str
+    fingerprint: str
+    ids: list[str]
+    n_bad: int
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.ids)
+
+
+def read_documents(options: dict[str, Any], talk: Talk) -> Documents:
+    """Return the rows of the file that the options name."""
+    from coem.io.tables import read_table
+
+    found = read_table(
+        options["source"],
+        encoding=options["encoding"],
+        delimiter=options["delimiter"],
+        skip_bad=options["skip_bad"],
+    )
+    if found.bad:
+        first, why = found.bad[0]
+        talk.note(f"{len(found.bad)} bad rows were left out; the first is row {first}: {why}")
+    ids = _ids(found.data, found.source, options.get("id_column"), talk)
+    return Documents(found.data, found.source, found.fingerprint, ids, len(found.bad))
+
+
+def column_of(table: Any, source: str, name: str, what: str) -> list[Any]:
+    """Return a column, or say which ones there are."""
+    if name not in table.column_names:
+        names = ", ".join(table.column_names)
+        raise ValueError(f"{source} has no column {name!r} for the {what}; it has {names}")
+    values: list[Any] = table.column(name).to_pylist()
+    return values
+
+
+def _ids(table: Any, source: str, column: str | None, talk: Talk) -> list[str]:
+    """Return what rows are called: a column, or their numbers from 1 on."""
+    numbers = [str(i + 1) for i in range(table.num_rows)]
+    given = column is not None
+    if column is None:
+        column = next((c for c in table.column_names if c.lower() == "id"), None)
+    if column is None:
+        return numbers
+    ids = ["" if v is None else str(v) for v in column_of(table, source, column, "ids")]
+    problem = _ambiguous(ids)
+    if problem is None:
+        return ids
+    if given:
+        raise ValueError(
+            f"column {column!r} of {source} cannot be the ids: {problem}; mend it, or choose "
+            "another column with --id"
+        )
+    talk.note(f"column {column!r} is not used for the ids: {problem}")
+    return numbers
+
+
+def _ambiguous(ids: list[str]) -> str | None:
+    """Return why these cannot tell rows apart, or None if they can."""
+    seen: dict[str, int] = {}
+    for row, name in enumerate(ids, 1):
+        if not name:
+            return f"row {row} has none"
+        if name in seen:
+            return f"rows {seen[name]} and {row} are both called {name!r}"
+        seen[name] = row
+    return None
+
+
+# -- views --------------------------------------------------------------------------------------
+
+
+def text_views(options: dict[str, Any], **settings: Any) -> Any:
+    """Return the transformer that the options ask for."""
+    from coem.text import TextViews
+
+    words = options["stop_words"]
+    return TextViews(
+        chosen_views(options) or None,
+        id=options["id_column"],
+        stop_words=None if words == "none" else words,
+        min_df=options["min_df"],
+        max_df=options["max_df"],
+        max_features=options["max_features"],
+        ngram_range=(1, options["ngrams"]),
+        n_jobs=threads(options),
+        **settings,
+    )
+
+
+def chosen_views(options: dict[str, Any]) -> dict[str, Any]:
+    """Return view -> specification, as `TextViews` takes it, from --text and --view."""
+    views: dict[str, Any] = {}
+    if options["text"]:
+        views["text"] = list(options["text"]) if len(options["text"]) > 1 else options["text"][0]
+    for item in options["view"]:
+        name, found, spec = item.partition("=")
+        if not (name and found and spec):
+            raise click.BadParameter(f"{item!r} is not NAME=COLUMN", param_hint="--view")
+        if name in views:
+            raise click.BadParameter(f"there are two views {name!r}", param_hint="--view")
+        views[name] = spec if spec.endswith(".npy") else _columns(spec)
+    return views
+
+
+def _columns(spec: str) -> str | list[str]:
+    """Return the columns of ``title+body``, all of the kind that the last one names."""
+    names, _, kind = spec.partition(":")
+    columns = [f"{name}:{kind}" if kind else name for name in names.split("+")]
+    return columns if len(columns) > 1 else columns[0]
+
+
+def shown_texts(documents: Documents, reader: Any) -> list[str]:
+    """Return what can be shown of every row: its first text columns, cut short."""
+    texts = [spec for spec in reader.views_.values() if spec["kind"] == "text"]
+    columns = [name for spec in texts for name in spec["columns"]]
+    if not columns:
+        return [""] * len(documents)
+    columns = sorted(dict.fromkeys(columns), key=lambda name: name.lower() != "title")
+    parts = [documents.table.column(name).to_pylist() for name in columns]
+    rows = zip(*parts, strict=True)
+    return ["  ".join(str(p) for p in row if p)[:EXCERPT] for row in rows]
+
+
+def threads(options: dict[str, Any]) -> int:
+    """Return the number of threads: what was asked for, or all processors."""
+    return options.get("threads") or -1
+
+
+def labels_of(documents: Documents, column: str) -> np.ndarray:
+    """Return the labels of the rows, "" where there is none."""
+    values = column_of(documents.table, documents.source, column, "labels")
+    return np.array(["" if v is None or v != v else str(v).strip() for v in values], dtype=object)
+
+
+def to_views(reader: Any, documents: Documents, talk: Talk, leave_out: str | None = None) -> Any:
+    """Return the views of the documents, and say what they are; labels are not guessed a view."""
+    table = documents.table.drop_columns([leave_out]) if leave_out else documents.table
+    views = reader.fit_transform(table)
+    for sentence in reader.guesses_:
+        talk.note(sentence)
+    sizes = ", ".join(f"{name} ({views[name].shape[1]:,} columns)" for name in views.names)
+    talk.note(f"{len(documents):,} rows; views: {sizes}")
+    return views
+
+
+def families(reader: Any) -> Any:
+    """Return the families of the views: what `MixtureClusterer` takes, with Gaussian numbers."""
+    kinds = {name: spec["kind"] for name, spec in reader.views_.items()}
+    if "number" not in kinds.values():
+        return "auto"
+    return {name: "gaussian" if kind == "number" else "auto" for name, kind in kinds.items()}
+
+
+def check_size(k: int, views: Any) -> None:
+    """Refuse more groups than there are rows with anything in them."""
+    filled = int((~views.empty.all(axis=1)).sum())
+    if k > filled:
+        raise ValueError(
+            f"-k {k} groups cannot be made of {filled} rows that are not empty; ask for fewer"
+        )

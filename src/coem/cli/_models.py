@@ -1,0 +1,78 @@
+"""Models that were saved by a run, and the documents that they were fitted on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coem.cli._job import Documents, read_documents
+from coem.cli._run import MODEL, read_run
+from coem.cli._talk import Talk
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A model file: what makes views, what assigns them, and what groups are called."""
+
+    path: Path
+    reader: Any
+    model: Any
+    names: list[str]
+
+    def name_of(self, label: Any) -> str:
+        """Return what a group is called; a class is called what it is."""
+        is_number = isinstance(label, int | np.integer) and not hasattr(self.model, "classes_")
+        return self.names[label] if is_number and self.names else str(label)
+
+
+def load_model(path: Path) -> Saved:
+    """Return the model of a file, or of the folder of a run."""
+    import coem
+
+    path = path / MODEL if path.is_dir() else path
+    if not path.is_file():
+        raise ValueError(f"there is no {path}")
+    pipeline, told = coem.load(path), coem.read_info(path)
+    steps = getattr(pipeline, "steps", [])
+    if len(steps) != 2 or not hasattr(steps[0][1], "vocabulary_"):
+        raise ValueError(f"{path} holds no model that reads documents; use coem.load in Python")
+    (_, reader), (_, model) = steps
+    return Saved(path, reader, model, [str(name) for name in told.extra.get("names", [])])
+
+
+def assign(saved: Saved, views: Any, ids: list[str]) -> Any:
+    """Return the table of the groups or classes of rows."""
+    import pyarrow as pa
+
+    proba = np.asarray(saved.model.predict_proba(views))
+    order = np.argsort(-proba, axis=1, kind="stable")
+    first, second = order[:, 0], order[:, min(1, proba.shape[1] - 1)]
+    rows = np.arange(len(proba))
+    labels = getattr(saved.model, "classes_", np.arange(proba.shape[1]))
+    names = saved.names or [str(label) for label in labels]
+    several = len(views.names) > 1
+    disagreement = saved.model.disagreement(views) if several else np.zeros(len(proba))
+    return pa.table(
+        {
+            "id": ids,
+            "label": labels[first].tolist(),
+            "name": [names[j] for j in first],
+            "probability": proba[rows, first],
+            "second": labels[second].tolist(),
+            "second_probability": proba[rows, second],
+            "disagreement": disagreement,
+        }
+    )
+
+
+def documents_of(saved: Saved, options: dict[str, Any], talk: Talk) -> Documents:
+    """Return the documents that a model is asked about: those of --file, or of its run."""
+    settings = dict(options)
+    if settings.get("source") is None:
+        told = read_run(saved.path.parent)
+        settings = {**told["arguments"], "source": told["source"]}
+        if settings["source"] is None:
+            raise ValueError("the run read its documents from stdin; name a file with --file")
+    settings["id_column"] = saved.reader.id
+    return read_documents(settings, talk)

@@ -1,0 +1,109 @@
+"""The program: finds the verb, and turns what goes wrong into one sentence and an exit code."""
+
+import os
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+# In the order in which a newcomer meets them.
+VERBS = (
+    "demo",
+    "cluster",
+    "classify",
+    "topics",
+    "predict",
+    "explain",
+    "choose-k",
+    "report",
+    "compare",
+    "rerun",
+    "info",
+    "completion",
+)
+ERROR, USAGE, NOT_CONVERGED = 1, 2, 3  # exit codes; click's own for usage is 2
+
+
+class Verbs(click.Group):
+    """The verbs, each in a module of its own."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Return the verbs."""
+        return list(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """Return a verb."""
+        if name not in VERBS:
+            return None
+        command: click.Command = import_module(f"coem.cli.{name.replace('-', '_')}").command
+        return command
+
+    def resolve_command(self, context: click.Context, args: list[str]) -> Any:
+        """Return the verb that was asked for, or name the nearest one."""
+        try:
+            return super().resolve_command(context, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], VERBS, n=1)
+            if near:
+                error.message += f" Did you mean {near[0]!r}?"
+            raise
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run a verb; what a user can mend is told in one sentence, without a traceback."""
+        try:
+            return super().invoke(context)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:
+            # Whoever read the output has enough; nothing more can be said to them.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            context.exit(0)
+        except Exception as error:
+            if "COEM_DEBUG" in os.environ:
+                raise
+            fail(error)
+
+
+def fail(error: Exception) -> NoReturn:
+    """End with the sentence that tells of an error."""
+    if isinstance(error, MemoryError):
+        text = "there is not enough memory; use fewer rows, or --max-features for fewer words"
+    elif isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        text = f"{place}{error.strerror.lower()}"
+    elif isinstance(error, ValueError | TypeError | ImportError | OSError):
+        text = str(error)
+    else:
+        text = (
+            f"{type(error).__name__}: {error}; this should not happen. "
+            "COEM_DEBUG=1 in the environment shows where it did"
+        )
+    click.echo(f"coem: error: {text}", err=True)
+    raise click.exceptions.Exit(ERROR)
+
+
+def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        from coem import __version__
+
+        click.echo(f"coem {__version__}")
+        context.exit()
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
+def main() -> None:
+    """Group documents, classify them from a few labels, and see why.
+
+    Rows of a table, or a folder of texts, are seen through one or several views: title, body,
+    links, numbers, vectors. Try `coem demo`, then `coem cluster FILE`.
+    """

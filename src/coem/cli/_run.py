@@ -1,0 +1,201 @@
+"""The folder of a run: always the same names, written whole or not at all."""
+
+import hashlib
+import json
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coem.cli._job import Documents
+from coem.cli._talk import Talk
+
+MODEL, CLUSTERS, TRACE = "model.coem", "clusters.csv", "trace.jsonl"
+REPORT, RUN = "report.html", "run.json"
+ASSIGNMENTS = "assignments"
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a verb found, to be written down."""
+
+    verb: str
+    options: dict[str, Any]
+    documents: Documents
+    pipeline: Any
+    story: Any
+    figures: dict[str, Any]  # what run.json tells of the result
+    started: float = field(default_factory=time.time)
+
+
+def place(options: dict[str, Any]) -> Path:
+    """Return the folder that results go to."""
+    if options["out"] is not None:
+        return Path(options["out"])
+    name = "stdin" if options["source"] == "-" else Path(options["source"]).resolve().name
+    return Path(f"coem-{name.split('.')[0] or 'run'}")
+
+
+@contextmanager
+def new_run(options: dict[str, Any]) -> Iterator[Path]:
+    """Give the folder to write to, which gets its name when all is done.
+
+    A place that cannot be written, or must not be, is refused here, before any work.
+    """
+    from coem.io import new_folder
+
+    target = place(options)
+    try:
+        with new_folder(target, force=options["force"], mark=RUN) as folder:
+            yield folder
+    except FileExistsError as error:
+        hint = "" if options["force"] else "; --force replaces a run"
+        raise ValueError(f"{error}{hint}") from None
+
+
+def write_run(folder: Path, outcome: Outcome) -> None:
+    """Write all files of a run."""
+    import coem
+    from coem.io.tables import write_table
+    from coem.report import write_report
+
+    options, story = outcome.options, outcome.story
+    names = {"names": [group.name for group in story.groups]}
+    coem.save(
+        outcome.pipeline, folder / MODEL, extra=names, fingerprint=outcome.documents.fingerprint
+    )
+    write_table(assignments(story), folder / f"{ASSIGNMENTS}.{options['form']}")
+    write_table(clusters(story), folder / CLUSTERS)
+    lines = [json.dumps(record, default=float) for record in _history(outcome.pipeline)]
+    (folder / TRACE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    if not options["no_report"]:
+        write_report(story, folder / REPORT)
+    (folder / RUN).write_text(_run_json(outcome, folder), encoding="utf-8")
+
+
+def assignments(story: Any) -> Any:
+    """Return the table of all rows."""
+    import pyarrow as pa
+
+    columns = vars(story.assignments).items()
+    return pa.table({name: pa.array(values.tolist(), from_pandas=True) for name, values in columns})
+
+
+def clusters(story: Any) -> Any:
+    """Return the table of the groups."""
+    import pyarrow as pa
+
+    views = list(dict.fromkeys(view for group in story.groups for view in group.words))
+    columns: dict[str, list[Any]] = {
+        "label": [group.label for group in story.groups],
+        "name": [group.name for group in story.groups],
+        "size": [group.size for group in story.groups],
+        "share": [group.share for group in story.groups],
+    }
+    for view in views:
+        for kind in ("discriminating", "descriptive"):
+            columns[f"{kind}_{view}"] = [
+                " ".join(str(word) for word, *_ in getattr(g.words[view], kind))
+                for g in story.groups
+            ]
+    columns["examples"] = [" ".join(str(d.id) for d in g.typical) for g in story.groups]
+    columns["stability"] = [stability_of(group) for group in story.groups]
+    return pa.table(columns)
+
+
+def stability_of(group: Any) -> float | None:
+    """Return how well a group comes back in other runs, from 0 to 1, or None if it is not known."""
+    return None if group.stability is None else float(group.stability["row_stability"])
+
+
+def _history(pipeline: Any) -> list[dict[str, Any]]:
+    """Return the records of the rounds, without their times: a run again shall be the same."""
+    records = getattr(pipeline.steps[-1][1], "history_", [])
+    return [{key: v for key, v in record.items() if key != "seconds"} for record in records]
+
+
+# -- run.json -----------------------------------------------------------------------------------
+
+
+def _run_json(outcome: Outcome, folder: Path) -> str:
+    told = {
+        "schema": SCHEMA,
+        "verb": outcome.verb,
+        "arguments": recorded(outcome.options),
+        "source": str(Path(outcome.documents.source).resolve()) if _is_file(outcome) else None,
+        "fingerprint": outcome.documents.fingerprint,
+        "rows": len(outcome.documents),
+        "bad_rows": outcome.documents.n_bad,
+        "seed": outcome.options.get("seed"),
+        "versions": versions(),
+        "seconds": round(time.time() - outcome.started, 3),
+        "result": outcome.figures,
+        "files": {path.name: digest(path) for path in sorted(folder.iterdir())},
+    }
+    return json.dumps(told, indent=2, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _is_file(outcome: Outcome) -> bool:
+    return outcome.options["source"] != "-"
+
+
+def recorded(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that decide what comes out, as JSON."""
+    left_out = {"out", "force", "as_json", "quiet"}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in options.items()
+        if name not in left_out
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what the result depends on."""
+    from importlib.metadata import version
+
+    names = ("coem", "numpy", "scipy", "scikit-learn", "pyarrow")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """Return what run.json of a folder says."""
+    path = folder / RUN
+    if not path.is_file():
+        raise ValueError(f"{folder} is no folder of a run: there is no {RUN} in it")
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}; run it again") from None
+    if not isinstance(told, dict) or not {"verb", "arguments", "schema"} <= told.keys():
+        raise ValueError(f"{path} is no record of a run")
+    if told["schema"] > SCHEMA:
+        raise ValueError(f"{path} was written by a newer coem; this one reads schema {SCHEMA}")
+    return told
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def finish(talk: Talk, options: dict[str, Any], *, converged: bool) -> None:
+    """Say where the results are; with --strict, end with 3 if there was no convergence."""
+    from coem.cli._program import NOT_CONVERGED
+
+    folder = place(options)
+    talk.note(
+        f"results in {folder}{'' if options['no_report'] else f', the page is {folder / REPORT}'}"
+    )
+    if options["strict"] and not converged:
+        talk.note(f"no convergence after {options['max_iter']} rounds; raise --max-iter")
+        sys.exit(NOT_CONVERGED)

@@ -1,0 +1,127 @@
+"""What is said, and where: results on stdout, progress and notes on stderr."""
+
+import json
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+
+class Talk:
+    """The voice of one run of the program.
+
+    Parameters
+    ----------
+    quiet : bool
+        Say nothing on stderr but errors.
+    as_json : bool
+        Results are one JSON document.
+    silent : bool
+        Keep results back: another verb tells of them.
+    """
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False, silent: bool = False) -> None:
+        self.quiet = quiet
+        self.as_json = as_json
+        self.silent = silent
+
+    def note(self, text: str) -> None:
+        """Tell of something on the way."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+    def result(self, text: str, data: Any) -> None:
+        """Give the result, in words or as JSON."""
+        if self.silent:
+            return
+        if self.as_json:
+            click.echo(json.dumps(data, ensure_ascii=False, allow_nan=False, default=_plain))
+        else:
+            click.echo(text)
+
+    @contextmanager
+    def progress(self, what: str, total: int | None) -> Iterator["Bar"]:
+        """Show a bar on stderr while something long goes on, if there is somebody to see it.
+
+        A total of None is one that is not known.
+        """
+        if self.quiet or not sys.stderr.isatty():
+            yield Bar(None, None)
+            return
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+        )
+        console = Console(stderr=True)
+        with Progress(*columns, console=console, transient=True) as progress:
+            yield Bar(progress, progress.add_task(what, total=total, state=""))
+
+    @contextmanager
+    def noting_warnings(self) -> Iterator[None]:
+        """Tell of the warnings of the library as notes, once each."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        for text in dict.fromkeys(str(warning.message) for warning in caught):
+            self.note(f"note: {text}")
+
+
+class Bar:
+    """A bar that may not be there."""
+
+    def __init__(self, progress: Any, task: Any) -> None:
+        self._progress, self._task = progress, task
+
+    def step(self, state: str = "") -> None:
+        """Move on by one, and show where things are."""
+        if self._progress is not None:
+            self._progress.update(self._task, advance=1, state=state)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table in plain text: numbers to the right, words to the left, nothing cut off."""
+    rows = [list(row) for row in rows]
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    right = [
+        all(value is None or isinstance(value, int | float) for value in column)
+        for column in zip(*rows, strict=True)
+    ] or [False] * len(widths)
+    lines = [
+        "  ".join(
+            text.rjust(width) if number else text.ljust(width)
+            for text, width, number in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in ([*header], *cells)
+    ]
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold for the numbers and arrays of NumPy."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)

@@ -1,0 +1,75 @@
+"""``coem choose-k``: how many groups."""
+
+from typing import Any
+
+import click
+
+from coem.cli._options import (
+    config_option,
+    reading_options,
+    source_argument,
+    talk_options,
+    view_options,
+)
+from coem.cli._talk import Talk, table
+
+EXAMPLE = """\b
+Examples:
+  coem choose-k posts.csv
+  coem choose-k posts.csv --text body --among 5,10,20,40
+"""
+
+
+def _numbers(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    """Return the numbers of ``5,10,20``."""
+    if value is None:
+        return None
+    try:
+        numbers = sorted({int(part) for part in value.split(",")})
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no list of numbers such as 5,10,20") from None
+    if numbers[0] < 2 or len(numbers) < 2:
+        raise click.BadParameter("give at least two numbers, each 2 or more")
+    return numbers
+
+
+@click.command("choose-k", epilog=EXAMPLE)
+@source_argument
+@view_options
+@click.option("--among", metavar="K,K,...", callback=_numbers, help="Numbers to try. [2 to 64]")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--threads", type=click.IntRange(1), help="Threads. [all processors]")
+@reading_options
+@config_option
+@talk_options
+def command(**options: Any) -> None:
+    """Say how many groups the documents have, and what speaks for other numbers."""
+    from coem.cli import _job
+
+    talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
+    documents = _job.read_documents(options, talk)
+    reader = _job.text_views(options)
+    views = _job.to_views(reader, documents, talk)
+    choice = choose(options, views, _job.families(reader), talk)
+    header = list(choice.table[0])
+    rows = [list(row.values()) for row in choice.table]
+    text = f"{table(header, rows)}\n\n{choice.best} groups: {choice.reason}"
+    data = {"k": choice.best, "reason": choice.reason, "table": [dict(r) for r in choice.table]}
+    talk.result(text, data)
+
+
+def choose(options: dict[str, Any], views: Any, family: Any, talk: Talk) -> Any:
+    """Return the choice of the number of groups."""
+    from coem import MixtureClusterer
+    from coem.cli._job import threads
+    from coem.selection import choose_k
+
+    with talk.progress("numbers of groups", len(options.get("among") or ()) or None) as bar:
+        return choose_k(
+            MixtureClusterer(family=family, tol=1e-4),
+            views,
+            options.get("among"),
+            n_jobs=threads(options),
+            random_state=options["seed"],
+            on_size=lambda size, held_out: bar.step(f"k = {size}: {held_out:.6g}"),
+        )

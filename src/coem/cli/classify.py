@@ -1,0 +1,192 @@
+"""``coem classify``: from a few labels to all rows."""
+
+import time
+from typing import Any
+
+import click
+import numpy as np
+
+from coem.cli._options import (
+    config_option,
+    folder_options,
+    reading_options,
+    source_argument,
+    talk_options,
+    view_options,
+)
+from coem.cli._talk import Talk, table
+
+EXAMPLE = """\b
+Examples:
+  coem classify mail.csv --text body --label folder
+  coem classify posts.jsonl --label topic --view title=title --view body=text --doctor
+"""
+TOL = 1e-5
+
+
+@click.command("classify", epilog=EXAMPLE)
+@source_argument
+@view_options
+@click.option("--label", metavar="COLUMN", required=True, help="The classes; empty where unknown.")
+@click.option(
+    "--unlabeled-weight",
+    type=click.FloatRange(0, 1),
+    default=1.0,
+    show_default=True,
+    help="What a row without a label counts.",
+)
+@click.option(
+    "--doctor", "ask_doctor", is_flag=True, help="Ask if the unlabelled rows help, and obey."
+)
+@click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
+@click.option("--max-iter", type=click.IntRange(1), default=200, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--threads", type=click.IntRange(1), help="Threads. [all processors]")
+@click.option("--strict", is_flag=True, help="Exit with 3 if there is no convergence.")
+@folder_options
+@reading_options
+@config_option
+@talk_options
+def command(**options: Any) -> None:
+    """Learn classes from the rows that have a label, and from the others, and predict the rest.
+
+    Rows without a label take part (semi-supervised EM). Says how many rows there are of each
+    class, and how accurate the model is on labelled rows that it has not been told of.
+    """
+    run(options, Talk(quiet=options["quiet"], as_json=options["as_json"]))
+
+
+def run(options: dict[str, Any], talk: Talk) -> None:
+    """Classify, write the folder, and print what was found."""
+    from coem.cli import _job, _run
+    from coem.text import DEFAULT_LENGTH
+
+    started = time.time()
+    with _run.new_run(options) as folder:
+        documents = _job.read_documents(options, talk)
+        labels = _job.labels_of(documents, options["label"])
+        check_labels(labels, options["label"])
+        reader = _job.text_views(options, scale_length=DEFAULT_LENGTH)
+        views = _job.to_views(reader, documents, talk, leave_out=options["label"])
+        with talk.noting_warnings():
+            model, advice = _model(options, views, labels, _job.families(reader), talk)
+            accuracy = _accuracy(options, model, views, labels)
+            model.fit(views, labels)
+        outcome = _outcome(options, documents, reader, views, labels, model, started)
+        outcome.figures.update(accuracy, **advice)
+        _run.write_run(folder, outcome)
+    talk.result(_told(outcome.figures), {"folder": str(_run.place(options)), **outcome.figures})
+    _run.finish(talk, options, converged=model.converged_)
+
+
+def check_labels(labels: np.ndarray, column: str) -> None:
+    """Refuse labels that nothing can be learned from."""
+    classes = sorted(set(labels) - {""})
+    if not classes:
+        raise ValueError(
+            f"no row has a label in column {column!r}; fill in some, or use coem cluster"
+        )
+    if len(classes) == 1:
+        raise ValueError(
+            f"all labels in column {column!r} are {classes[0]!r}; there must be two classes or more"
+        )
+    if len(classes) > len(labels) / 2 and len(classes) > 20:
+        raise ValueError(
+            f"column {column!r} has {len(classes)} different labels in {len(labels)} rows; is it "
+            "an id or a text?"
+        )
+
+
+def _model(options: dict[str, Any], views: Any, labels: Any, family: Any, talk: Talk) -> Any:
+    """Return the model, and what the doctor said."""
+    from coem import MixtureClassifier
+    from coem.cli._job import threads
+
+    model = MixtureClassifier(
+        family=family,
+        unlabeled_weight=options["unlabeled_weight"],
+        calibrate=True,
+        max_iter=options["max_iter"],
+        tol=TOL,
+        n_jobs=threads(options),
+        random_state=options["seed"],
+    )
+    if not options["ask_doctor"]:
+        return model, {}
+    from coem.selection import doctor
+
+    advice = doctor(model, views, labels, random_state=options["seed"])
+    talk.note(advice.recommendation)
+    return advice.estimator, {"doctor": advice.recommendation}
+
+
+def _accuracy(options: dict[str, Any], model: Any, views: Any, labels: Any) -> dict[str, Any]:
+    """Return the accuracy on labelled rows that were held out, class by class of equal say."""
+    from sklearn.model_selection import cross_val_score
+
+    from coem.selection import LabeledKFold
+
+    most = int(min(options["folds"], (labels != "").sum() - len(set(labels) - {""})))
+    if most < 2:
+        return {"accuracy": None, "folds": 0}
+    folds = LabeledKFold(most, random_state=options["seed"])
+    scores = cross_val_score(model, views, labels, cv=folds)
+    error = float(scores.std(ddof=1) / np.sqrt(len(scores)))
+    return {"accuracy": float(scores.mean()), "accuracy_error": error, "folds": len(scores)}
+
+
+def _outcome(options, documents, reader, views, labels, model, started):
+    """Return everything that is written down."""
+    from sklearn.pipeline import Pipeline
+
+    from coem.cli import _job, _run
+    from coem.report import tell
+
+    story = tell(
+        model,
+        views,
+        feature_names=reader.vocabulary_,
+        ids=documents.ids,
+        texts=_job.shown_texts(documents, reader),
+        labels=labels,
+        settings={"file": documents.source, **_run.recorded(options)},
+    )
+    known = labels != ""
+    predicted = model.predict(views)
+    classes = [
+        {
+            "class": str(name),
+            "labelled": int((labels == name).sum()),
+            "predicted": int((predicted[~known] == name).sum()),
+        }
+        for name in model.classes_
+    ]
+    figures = {
+        "k": len(classes),
+        "labelled": int(known.sum()),
+        "unlabelled": int((~known).sum()),
+        "objective": float(model.objective_),
+        "rounds": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "classes": classes,
+    }
+    pipeline = Pipeline([("views", reader), ("model", model)])
+    return _run.Outcome("classify", options, documents, pipeline, story, figures, started)
+
+
+def _told(figures: dict[str, Any]) -> str:
+    rows = [[c["class"], c["labelled"], c["predicted"]] for c in figures["classes"]]
+    lines = [
+        table(["class", "labelled", "predicted"], rows),
+        "",
+        f"{figures['labelled']:,} rows had a label and taught, {figures['unlabelled']:,} were "
+        "predicted",
+    ]
+    if figures["accuracy"] is None:
+        lines.append("too few labels to hold some out, so that the accuracy is not known")
+    else:
+        lines.append(
+            f"accuracy on held-out labels: {figures['accuracy']:.1%} "
+            f"+- {figures['accuracy_error']:.1%} ({figures['folds']} folds)"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,172 @@
+"""``coem cluster``: groups of documents."""
+
+import time
+from typing import Any
+
+import click
+
+from coem.cli._options import (
+    config_option,
+    fitting_options,
+    folder_options,
+    reading_options,
+    size_option,
+    source_argument,
+    talk_options,
+    view_options,
+)
+from coem.cli._talk import Talk, table
+
+EXAMPLE = """\b
+Examples:
+  coem cluster posts.csv
+  coem cluster posts.csv --text body -k 20 --out groups
+  coem cluster papers.jsonl --view title=title --view links=refs:list -k 7
+  coem cluster posts.csv --text body --view meaning=vectors.npy -k 20
+"""
+
+
+@click.command("cluster", epilog=EXAMPLE)
+@source_argument
+@view_options
+@size_option
+@click.option(
+    "--label", metavar="COLUMN", help="True classes, to judge the groups by; not learned from."
+)
+@fitting_options
+@folder_options
+@reading_options
+@config_option
+@talk_options
+def command(**options: Any) -> None:
+    """Find groups of documents, name them, and write a page about them.
+
+    FILE is .csv, .tsv, .jsonl or .parquet (also .gz or .zst), a folder of .txt files, or - for
+    stdin. Several views teach each other (co-EM). Without --text or --view columns are guessed;
+    without -k the number of groups is chosen.
+    """
+    talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
+    run(options, talk)
+
+
+def run(options: dict[str, Any], talk: Talk) -> None:
+    """Cluster, write the folder, and print the groups."""
+    from coem.cli import _job, _run
+
+    started = time.time()
+    with _run.new_run(options) as folder:
+        documents = _job.read_documents(options, talk)
+        reader = _job.text_views(options)
+        views = _job.to_views(reader, documents, talk, leave_out=options["label"])
+        k = options["k"] or _choose(options, views, _job.families(reader), talk)
+        _job.check_size(k, views)
+        found = _fit(options, views, k, _job.families(reader), talk)
+        outcome = _outcome(options, documents, reader, views, found, started)
+        _run.write_run(folder, outcome)
+    told = {"folder": str(_run.place(options)), **outcome.figures}
+    talk.result(tell_groups(outcome.story, outcome.figures), told)
+    _run.finish(talk, options, converged=found.estimator.converged_)
+
+
+def _choose(options: dict[str, Any], views: Any, family: Any, talk: Talk) -> int:
+    from coem.cli.choose_k import choose
+
+    choice = choose(options, views, family, talk)
+    talk.note(f"-k was not given: {choice.best} groups ({choice.reason})")
+    return int(choice.best)
+
+
+def _fit(options: dict[str, Any], views: Any, k: int, family: Any, talk: Talk) -> Any:
+    """Return the best of some runs, and what the others say of its groups."""
+    from coem import MixtureClusterer
+    from coem.cli._job import threads
+    from coem.selection import stability
+
+    model = MixtureClusterer(k, family=family, max_iter=options["max_iter"], tol=TOL)
+    with talk.progress("runs", options["restarts"]) as bar, talk.noting_warnings():
+        return stability(
+            model,
+            views,
+            n_runs=options["restarts"],
+            random_state=options["seed"],
+            n_jobs=threads(options),
+            on_run=lambda fit: bar.step(f"objective {fit.objective_:.6g}"),
+        )
+
+
+TOL = 1e-5  # relative; groups hardly change after that
+
+
+def _outcome(options, documents, reader, views, found, started):
+    """Return everything that is written down."""
+    from sklearn.pipeline import Pipeline
+
+    from coem.cli import _job, _run
+    from coem.report import tell
+
+    labels = _job.labels_of(documents, options["label"]) if options["label"] else None
+    story = tell(
+        found.estimator,
+        views,
+        feature_names=reader.vocabulary_,
+        ids=documents.ids,
+        texts=_job.shown_texts(documents, reader),
+        labels=labels,
+        stability=found,
+        settings={"file": documents.source, **_run.recorded(options)},
+    )
+    pipeline = Pipeline([("views", reader), ("model", found.estimator)])
+    figures = _figures(story, found, labels)
+    return _run.Outcome("cluster", options, documents, pipeline, story, figures, started)
+
+
+def _figures(story, found, labels):
+    """Return the numbers of run.json and --json."""
+    from coem.cli._run import stability_of
+
+    model = found.estimator
+    told = {
+        "k": len(story.groups),
+        "objective": float(model.objective_),
+        "rounds": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "agreement_of_runs": found.mean_agreement,
+        "groups": [
+            {"label": g.label, "name": g.name, "size": g.size, "stability": stability_of(g)}
+            for g in story.groups
+        ],
+    }
+    if labels is not None:
+        told |= _against_classes(labels, model.labels_)
+    return told
+
+
+def _against_classes(labels, found):
+    """Return how groups and known classes go together."""
+    from sklearn.metrics import normalized_mutual_info_score
+
+    from coem.metrics import cluster_entropy
+
+    known = labels != ""
+    if not known.any():
+        return {}
+    truth, found = labels[known].astype(str), found[known]
+    return {
+        "entropy_bits": cluster_entropy(truth, found),
+        "nmi": float(normalized_mutual_info_score(truth, found)),
+    }
+
+
+def tell_groups(story: Any, figures: dict[str, Any]) -> str:
+    """Return the groups as a table, the largest first, and what is known of them."""
+    from coem.cli._run import stability_of
+
+    groups = sorted(story.groups, key=lambda group: -group.size)
+    rows = [[group.label, group.size, stability_of(group), group.name] for group in groups]
+    lines = [table(["group", "size", "stable", "name"], rows)]
+    if "nmi" in figures:
+        lines.append(
+            f"\nagainst the classes: entropy {figures['entropy_bits']:.2f} bits, "
+            f"NMI {figures['nmi']:.2f}"
+        )
+    return "\n".join(lines)

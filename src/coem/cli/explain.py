@@ -1,0 +1,81 @@
+"""``coem explain``: why a document is where it is."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from coem.cli._options import config_option, reading_options, talk_options
+from coem.cli._talk import Talk, table
+
+EXAMPLE = """\b
+Examples:
+  coem explain coem-posts --id 17
+  coem explain model.coem --id 17 --file new.csv
+"""
+
+
+@click.command("explain", epilog=EXAMPLE)
+@click.argument("model", metavar="MODEL|RUN", type=click.Path(exists=True, path_type=Path))
+@click.option("--id", "wanted", required=True, help="The document.")
+@click.option("--file", "source", metavar="FILE", help="Where it is. [the file of the run]")
+@click.option("-n", "--words", type=click.IntRange(1), default=10, show_default=True)
+@reading_options
+@config_option
+@talk_options
+def command(**options: Any) -> None:
+    """Show which words of a document speak for its group, and against the next best one.
+
+    What the words and the sizes of the groups contribute adds up to the log odds.
+    """
+    from coem.cli import _job, _models
+
+    talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
+    saved = _models.load_model(options["model"])
+    if not hasattr(saved.model, "explain"):
+        raise ValueError(f"{saved.path} is a {type(saved.model).__name__}, which explains no rows")
+    documents = _models.documents_of(saved, options, talk)
+    if options["wanted"] not in documents.ids:
+        raise ValueError(f"{documents.source} has no document with the id {options['wanted']!r}")
+    row = documents.ids.index(options["wanted"])
+    views = saved.reader.transform(documents.table)[[row]]
+    told = saved.model.explain(views)[0]
+    text = documents_text(_job.shown_texts(documents, saved.reader)[row])
+    talk.result(*_told(saved, told, options["words"], text))
+
+
+def documents_text(text: str) -> str:
+    """Return the beginning of a document on one line."""
+    words = " ".join(text.split())
+    return words if len(words) <= 200 else f"{words[:197]}..."
+
+
+def _told(saved: Any, told: Any, n_words: int, text: str) -> tuple[str, dict[str, Any]]:
+    """Return an explanation in words, and as data."""
+    name, rival = (saved.name_of(label) for label in (told.label, told.against))
+    rows: list[list[Any]] = [["", "size of the groups", told.prior]]
+    for view, part in told.views.items():
+        words = saved.reader.vocabulary_.get(view)
+        order = sorted(range(len(part.features)), key=lambda i: -abs(part.contributions[i]))
+        for i in order[:n_words]:
+            feature = part.features[i]
+            word = str(feature if words is None else words[feature])
+            rows.append([view, word, float(part.contributions[i])])
+        left = sum(float(part.contributions[i]) for i in order[n_words:]) + part.rest
+        rows.append([view, f"({max(len(order) - n_words, 0)} others)", left])
+    lines = [
+        text,
+        "",
+        f"{name!r} against {rival!r}: log odds {told.log_odds:.2f}",
+        "",
+        table(["view", "word", "speaks for it"], rows),
+    ]
+    data = {
+        "label": told.label,
+        "name": name,
+        "against": told.against,
+        "against_name": rival,
+        "log_odds": told.log_odds,
+        "parts": [dict(zip(("view", "word", "contribution"), row, strict=True)) for row in rows],
+    }
+    return "\n".join(lines), data

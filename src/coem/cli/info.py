@@ -1,0 +1,107 @@
+"""``coem info``: what a file holds."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from coem.cli._options import config_option, reading_options, talk_options
+from coem.cli._talk import Talk, table
+
+EXAMPLE = """\b
+Examples:
+  coem info posts.csv
+  coem info groups/model.coem
+  coem info groups
+"""
+
+
+@click.command("info", epilog=EXAMPLE)
+@click.argument("source", metavar="FILE|MODEL|RUN")
+@reading_options
+@config_option
+@talk_options
+def command(**options: Any) -> None:
+    """Show the columns of a file and the views guessed from them, or what a model is made of."""
+    from coem.cli._run import RUN
+
+    talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
+    path = Path(options["source"])
+    if (path / RUN).is_file():
+        _of_run(path, talk)
+    elif path.suffix == ".coem":
+        _of_model(path, talk)
+    else:
+        _of_table(options, talk)
+
+
+def _of_run(path: Path, talk: Talk) -> None:
+    from coem.cli._run import read_run
+
+    told = read_run(path)
+    rows = [[key, _short(told[key])] for key in ("verb", "source", "rows", "seed", "seconds")]
+    rows += [[key, _short(value)] for key, value in told["result"].items() if key != "groups"]
+    talk.result(table(["run", str(path)], rows), told)
+
+
+def _of_model(path: Path, talk: Talk) -> None:
+    from coem import read_info
+
+    if not path.is_file():
+        raise ValueError(f"there is no {path}")
+    told = vars(read_info(path))
+    rows = [["written by", f"coem {told['versions']['coem']}"], ["size", f"{told['size']:,} bytes"]]
+    parts = told["summary"].get("steps", [told["summary"]])
+    rows += [[key, _short(value)] for part in parts for key, value in part.items()]
+    rows += [[key, _short(value)] for key, value in told["extra"].items()]
+    if told["left_out"]:
+        rows.append(["left out", ", ".join(told["left_out"])])
+    talk.result(table(["model", str(path)], rows), told)
+
+
+def _of_table(options: dict[str, Any], talk: Talk) -> None:
+    from coem.io.tables import read_table
+    from coem.text._guess import guess_views
+
+    found = read_table(
+        options["source"],
+        encoding=options["encoding"],
+        delimiter=options["delimiter"],
+        skip_bad=options["skip_bad"],
+    )
+    rows = []
+    for name, column in zip(found.data.column_names, found.data.columns, strict=True):
+        missing = column.null_count
+        example = next((v for v in column.slice(0, 50).to_pylist() if v not in (None, "")), "")
+        rows.append([name, str(column.type), missing, _short(example)])
+    try:
+        _, guesses = guess_views(found.data, None)
+    except ValueError as error:  # a table without documents can be looked at, too
+        guesses = [str(error)]
+    data = {
+        "rows": found.data.num_rows,
+        "columns": [
+            dict(zip(("name", "type", "missing", "example"), r, strict=True)) for r in rows
+        ],
+        "bad_rows": len(found.bad),
+        "guesses": guesses,
+    }
+    text = "\n".join(
+        [
+            f"{found.data.num_rows:,} rows, {len(found.bad):,} of them bad"
+            if found.bad
+            else f"{found.data.num_rows:,} rows",
+            "",
+            table(["column", "type", "missing", "for example"], rows),
+            "",
+            *guesses,
+        ]
+    )
+    talk.result(text, data)
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, int | float):
+        return value
+    text = " ".join(str(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,77 @@
+"""``coem predict``: a fitted model on new documents."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from coem.cli._options import FORMATS, config_option, reading_options, source_argument, talk_options
+from coem.cli._talk import Talk
+
+EXAMPLE = """\b
+Examples:
+  coem predict groups/model.coem new.csv > assigned.csv
+  coem predict groups new.jsonl --out assigned.parquet
+"""
+
+
+@click.command("predict", epilog=EXAMPLE)
+@click.argument("model", metavar="MODEL", type=click.Path(exists=True, path_type=Path))
+@source_argument
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Where to write. [stdout, as .csv]",
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.option(
+    "--id", "id_column", metavar="COLUMN", help="What rows are called. [as when it was fitted]"
+)
+@reading_options
+@config_option
+@talk_options
+def command(**options: Any) -> None:
+    """Assign new documents to the groups or classes of a model.
+
+    MODEL is a model.coem file or the folder that it is in. The output has the columns id, label,
+    name, probability, second, second_probability and disagreement.
+    """
+    from coem.cli import _job, _models
+
+    talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
+    out = options["out"]
+    _check_target(out, options["force"])
+    saved = _models.load_model(options["model"])
+    options["id_column"] = options["id_column"] or saved.reader.id
+    documents = _job.read_documents(options, talk)
+    views = saved.reader.transform(documents.table)
+    rows = _models.assign(saved, views, documents.ids)
+    _write(rows, out, talk)
+    talk.note(f"{len(documents):,} rows assigned")
+
+
+def _check_target(out: Path | None, force: bool) -> None:
+    """Refuse a file that is there, or of no known kind, before any work."""
+    if out is None:
+        return
+    if out.suffix.lstrip(".") not in FORMATS:
+        raise click.BadParameter(f"{out} must end in .csv, .jsonl or .parquet", param_hint="--out")
+    if out.exists() and not force:
+        raise ValueError(f"{out} is there already; --force replaces it")
+
+
+def _write(rows: Any, out: Path | None, talk: Talk) -> None:
+    from coem.io.tables import write_table
+
+    if out is not None:
+        write_table(rows, out)
+    elif talk.as_json:
+        talk.result("", rows.to_pylist())
+    else:
+        import csv
+        import sys
+
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(rows.column_names)
+        writer.writerows(zip(*(column.to_pylist() for column in rows.columns), strict=True))

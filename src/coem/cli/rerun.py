@@ -1,0 +1,72 @@
+"""``coem rerun``: a run once more, and whether it comes out the same."""
+
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from coem.cli._options import talk_options
+from coem.cli._talk import Talk
+
+EXAMPLE = """\b
+Examples:
+  coem rerun coem-posts
+  coem rerun coem-posts --out again
+"""
+
+
+@click.command("rerun", epilog=EXAMPLE)
+@click.argument("run", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), help="Keep the new run.")
+@click.option("--file", "source", metavar="FILE", help="The documents, if they have moved.")
+@talk_options
+def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_json: bool) -> None:
+    """Repeat a run with its arguments and its seed, and say if anything differs.
+
+    Exits with 1 if it does.
+    """
+    from coem.cli._run import read_run
+
+    talk = Talk(quiet=quiet, as_json=as_json)
+    told = read_run(run)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "run" if out is None else out
+        _repeat(told, folder, source, quiet)
+        differing = differences(told, read_run(folder))
+    text = "\n".join(differing) if differing else "the same, to the last bit"
+    talk.result(text, {"same": not differing, "differences": differing})
+    if differing:
+        raise click.exceptions.Exit(1)
+
+
+def _repeat(told: dict[str, Any], folder: Path, source: str | None, quiet: bool) -> None:
+    """Run the verb again, into a folder."""
+    arguments = dict(told["arguments"])
+    arguments["source"] = source or told["source"]
+    if arguments["source"] is None:
+        raise ValueError("the run read its documents from stdin; name a file with --file")
+    arguments |= {"out": folder, "force": False, "as_json": False, "quiet": quiet}
+    verb = import_module(f"coem.cli.{told['verb']}")
+    verb.run(arguments, Talk(quiet=quiet, silent=True))
+
+
+def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Return what differs between two records of runs, in sentences."""
+    found = []
+    if old["fingerprint"] != new["fingerprint"]:
+        found.append("the documents have changed")
+    for name in sorted(old["versions"].keys() | new["versions"].keys()):
+        before, after = old["versions"].get(name), new["versions"].get(name)
+        if before != after:
+            found.append(f"{name} is {after}, and was {before}")
+    for name in sorted(old["files"].keys() | new["files"].keys()):
+        if name not in new["files"] or name not in old["files"]:
+            found.append(f"{name} is in one run only")
+        elif old["files"][name] != new["files"][name] and name not in TIMED:
+            found.append(f"{name} differs")
+    return found
+
+
+TIMED = {"model.coem", "report.html"}  # they hold the times of the rounds

@@ -1,0 +1,123 @@
+"""``coem topics``: documents as mixtures of topics."""
+
+import time
+from typing import Any
+
+import click
+
+from coem.cli._options import (
+    config_option,
+    folder_options,
+    reading_options,
+    source_argument,
+    talk_options,
+    view_options,
+)
+from coem.cli._talk import Talk, table
+
+EXAMPLE = """\b
+Examples:
+  coem topics posts.csv -k 50
+  coem topics abstracts.jsonl --text abstract -k 25 --coupling c
+"""
+
+
+@click.command("topics", epilog=EXAMPLE)
+@source_argument
+@view_options
+@click.option("-k", "--k", type=click.IntRange(1), default=50, show_default=True, help="How many.")
+@click.option(
+    "--coupling",
+    type=click.Choice(["a", "b", "c", "d", "xy", "none"]),
+    default="c",
+    show_default=True,
+    help="How two runs learn from each other (Lin 2006).",
+)
+@click.option(
+    "--max-iter",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="Iterations before and after the coupling.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--threads", type=click.IntRange(1), help="Threads. [all processors]")
+@folder_options
+@reading_options
+@config_option
+@talk_options
+def command(**options: Any) -> None:
+    """Find topics: every document has a share of each (the aspect model, pLSA).
+
+    All text columns are taken together as one bag of words.
+    """
+    options["strict"] = False
+    run(options, Talk(quiet=options["quiet"], as_json=options["as_json"]))
+
+
+def run(options: dict[str, Any], talk: Talk) -> None:
+    """Fit the topics, write the folder, and print them."""
+    from coem.cli import _job, _run
+
+    started = time.time()
+    with _run.new_run(options) as folder:
+        documents = _job.read_documents(options, talk)
+        reader = _job.text_views(options)
+        views = _job.to_views(reader, documents, talk)
+        _job.check_size(options["k"], views)
+        name = one_of_counts(views)
+        with talk.noting_warnings():
+            model = _model(options).fit(views[name])
+        outcome = _outcome(options, documents, reader, views[name], name, model, started)
+        _run.write_run(folder, outcome)
+    groups = sorted(outcome.story.groups, key=lambda group: -group.share)
+    rows = [[group.label, group.share, group.name] for group in groups]
+    told = {"folder": str(_run.place(options)), **outcome.figures}
+    talk.result(table(["topic", "share", "words"], rows), told)
+    _run.finish(talk, options, converged=True)
+
+
+def _model(options: dict[str, Any]) -> Any:
+    from coem import AspectModel
+    from coem.cli._job import threads
+
+    alone = options["coupling"] == "none"
+    return AspectModel(
+        options["k"],
+        coupling=None if alone else options["coupling"],
+        n_runs=1 if alone else 2,
+        max_iter=options["max_iter"],
+        n_jobs=threads(options),
+        random_state=options["seed"],
+    )
+
+
+def _outcome(options, documents, reader, X, name, model, started):
+    """Return everything that is written down."""
+    from sklearn.pipeline import Pipeline
+
+    from coem.cli import _job, _run
+    from coem.report import tell
+
+    story = tell(
+        model,
+        X,
+        feature_names=reader.vocabulary_[name],
+        ids=documents.ids,
+        texts=_job.shown_texts(documents, reader),
+        settings={"file": documents.source, **_run.recorded(options)},
+    )
+    topics = [{"label": g.label, "name": g.name, "share": g.share} for g in story.groups]
+    figures = {"k": options["k"], "kl": float(model.kl_), "topics": topics}
+    pipeline = Pipeline([("views", reader), ("model", model)])
+    return _run.Outcome("topics", options, documents, pipeline, story, figures, started)
+
+
+def one_of_counts(views: Any) -> str:
+    """Return the only view; topics are of one bag of words."""
+    if len(views.names) > 1:
+        raise ValueError(
+            f"topics are found in one view, and there are {', '.join(views.names)}; name the text "
+            "columns with --text"
+        )
+    return str(views.names[0])

@@ -1,0 +1,261 @@
+"""The verbs, as a person uses them."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import coem as library
+from coem.cli._program import VERBS
+
+from .conftest import TOPICS, posts, read_json, write_csv
+
+FILES = ["assignments.csv", "clusters.csv", "model.coem", "report.html", "run.json", "trace.jsonl"]
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_cluster_writes_everything(finished):
+    assert sorted(path.name for path in finished.iterdir()) == FILES
+    rows = rows_of(finished / "assignments.csv")
+    assert list(rows[0]) == [
+        "id",
+        "label",
+        "name",
+        "probability",
+        "second",
+        "second_probability",
+        "disagreement",
+    ]
+    assert [row["id"] for row in rows] == [f"p{i}" for i in range(90)]
+    groups = rows_of(finished / "clusters.csv")
+    assert sum(int(group["size"]) for group in groups) == 90
+    assert {"name", "discriminating_text", "descriptive_title", "examples", "stability"} <= set(
+        groups[0]
+    )
+    told = read_json(finished / "run.json")
+    assert told["result"]["nmi"] == pytest.approx(1.0)
+    assert told["result"]["converged"]
+    lines = (finished / "trace.jsonl").read_text().splitlines()
+    assert json.loads(lines[-1])["objective"] == told["result"]["objective"]
+
+
+def test_predict_says_what_cluster_said(finished, coem):
+    result = coem("predict", finished, finished.parent / "posts.csv")
+    rows = list(csv.DictReader(result.stdout.splitlines()))
+    old = rows_of(finished / "assignments.csv")
+    assert [row["label"] for row in rows] == [row["label"] for row in old]
+    assert [row["name"] for row in rows] == [row["name"] for row in old]
+    np.testing.assert_allclose(
+        [float(row["probability"]) for row in rows], [float(row["probability"]) for row in old]
+    )
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_predict_writes_a_file(form, finished, coem, here):
+    coem("predict", finished, finished.parent / "posts.csv", "--out", f"a.{form}")
+    coem("predict", finished, finished.parent / "posts.csv", "--out", f"a.{form}", code=1)
+    coem("predict", finished, finished.parent / "posts.csv", "--out", f"a.{form}", "--force")
+    assert "90 rows" in coem("info", f"a.{form}").stdout
+
+
+def test_a_model_is_read_in_python(finished):
+    model = library.load(finished / "model.coem")
+    rows = [{"body": "the captain of the ship in the harbour", "title": "a storm"}]
+    wanted = next(r["label"] for r in rows_of(finished / "assignments.csv") if r["id"] == "p0")
+    assert str(model.predict(rows)[0]) == wanted
+
+
+def test_rerun_is_the_same(finished, coem):
+    assert "the same" in coem("rerun", finished).stdout
+
+
+def test_rerun_tells_what_differs(finished, coem, here):
+    file = write_csv(here / "other.csv", posts(seed=1))
+    result = coem("rerun", finished, "--file", file, code=1)
+    assert "the documents have changed" in result.stdout
+    assert "assignments.csv differs" in result.stdout
+
+
+def test_report_is_made_again(finished, coem, here):
+    coem("report", finished, code=1)
+    coem("report", finished, "--out", "page.html")
+    assert "<html" in (here / "page.html").read_text(encoding="utf-8")
+
+
+def test_explain_adds_up(finished, coem):
+    told = json.loads(coem("explain", finished, "--id", "p0", "--json").stdout)
+    assert sum(part["contribution"] for part in told["parts"]) == pytest.approx(told["log_odds"])
+    assert "against" in coem("explain", finished, "--id", "p0").stdout
+
+
+def test_compare(finished, table, coem):
+    coem("cluster", table, "--text", "body", "-k", "4", "--restarts", "2", "--out", "four", "-q")
+    told = json.loads(coem("compare", finished, "four", "--json").stdout)
+    assert told["pairs"][0]["shared_rows"] == 90
+    assert 0 < told["pairs"][0]["nmi"] <= 1
+    assert "adjusted Rand" in coem("compare", finished, "four").stdout
+
+
+def test_without_any_flag(table, coem):
+    result = coem("cluster", table)
+    told = read_json(table.parent / "coem-posts" / "run.json")
+    assert told["result"]["k"] == 3
+    assert "-k was not given" in result.stderr
+    assert "body" in result.stderr
+
+
+def test_classify(here, coem):
+    rows = [{**row, "topic": row["topic"] if i < 30 else ""} for i, row in enumerate(posts())]
+    write_csv(here / "a.csv", rows)
+    result = coem("classify", "a.csv", "--text", "body", "--label", "topic", "--json")
+    told = json.loads(result.stdout)
+    assert told["labelled"] == 30
+    assert told["unlabelled"] == 60
+    assert told["accuracy"] > 0.9
+    found = {row["id"]: row["label"] for row in rows_of(here / "coem-a" / "assignments.csv")}
+    assert all(found[row["id"]] == row["topic"] for row in posts())
+    text = coem("classify", "a.csv", "--text", "body", "--label", "topic", "--force").stdout
+    assert "30 rows had a label" in text
+
+
+def test_classify_with_a_doctor(here, coem):
+    rows = [{**row, "topic": row["topic"] if i < 45 else ""} for i, row in enumerate(posts())]
+    write_csv(here / "a.csv", rows)
+    result = coem("classify", "a.csv", "--text", "body", "--label", "topic", "--doctor")
+    told = read_json(here / "coem-a" / "run.json")
+    assert told["result"]["doctor"] in result.stderr
+
+
+def test_topics(table, coem):
+    result = coem("topics", table, "--text", "body", "-k", "3")
+    words = set(result.stdout.replace(",", "").split())
+    assert all(words & set(topic) for topic in TOPICS.values())
+    assert sorted(p.name for p in (table.parent / "coem-posts").iterdir()) == FILES
+
+
+def test_choose_k(table, coem):
+    told = json.loads(coem("choose-k", table, "--text", "body", "--json").stdout)
+    assert told["k"] == 3
+    assert "groups" in coem("choose-k", table, "--text", "body", "--among", "2,3,4").stdout
+
+
+def test_info(table, finished, coem):
+    assert "body" in coem("info", table).stdout
+    assert "MixtureClusterer" in coem("info", finished / "model.coem").stdout
+    assert json.loads(coem("info", finished, "--json").stdout)["verb"] == "cluster"
+
+
+def test_stdin(table, coem):
+    content = table.read_text(encoding="utf-8")
+    coem("cluster", "-", "--text", "body", "-k", "3", "--restarts", "2", input=content)
+    assert (table.parent / "coem-stdin" / "run.json").is_file()
+
+
+def test_links_and_numbers(table, coem):
+    views = [
+        "--view",
+        "links=refs:list",
+        "--view",
+        "cited=refs:inbound",
+        "--view",
+        "p=price:number",
+    ]
+    coem(
+        "cluster",
+        table,
+        *views,
+        "--id",
+        "id",
+        "-k",
+        "3",
+        "--restarts",
+        "2",
+        "--label",
+        "topic",
+        "--out",
+        "out",
+    )
+    told = read_json(table.parent / "out" / "run.json")
+    assert told["result"]["nmi"] > 0.9
+
+
+def test_vectors(table, coem):
+    rng = np.random.default_rng(0)
+    vectors = np.eye(3)[np.arange(90) % 3] + 0.1 * rng.standard_normal((90, 3))
+    np.save("v.npy", vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    coem("cluster", table, "--view", "meaning=v.npy", "-k", "3", "--restarts", "3", "--out", "out")
+
+
+def test_a_folder_of_texts(here, coem):
+    for row in posts(30):
+        folder = here / "texts" / row["topic"]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{row['id']}.txt").write_text(row["body"], encoding="utf-8")
+    coem("cluster", "texts", "--label", "label", "-k", "3", "--restarts", "3")
+    assert read_json(here / "coem-texts" / "run.json")["result"]["nmi"] > 0.9
+
+
+def test_config(table, coem):
+    (table.parent / "c.toml").write_text('text = ["body"]\n[cluster]\nk = 3\nrestarts = 2\n')
+    coem("cluster", table, "--config", "c.toml", "--out", "a")
+    assert read_json(table.parent / "a" / "run.json")["arguments"]["k"] == 3
+    coem("cluster", table, "--config", "c.toml", "-k", "4", "--out", "b")
+    assert read_json(table.parent / "b" / "run.json")["arguments"]["k"] == 4
+
+
+def test_strict(table, coem):
+    arguments = ["--text", "body", "-k", "3", "--restarts", "2", "--max-iter", "1"]
+    coem("cluster", table, *arguments, "--strict", "--out", "a", code=3)
+    assert (table.parent / "a" / "run.json").is_file()
+    coem("cluster", table, *arguments, "--out", "b")
+
+
+def test_quiet_and_json(table, coem):
+    result = coem("cluster", table, "--text", "body", "-k", "3", "--restarts", "2", "--json", "-q")
+    assert result.stderr == ""
+    assert json.loads(result.stdout)["k"] == 3
+
+
+@pytest.mark.parametrize("verb", [v for v in VERBS])
+def test_help_has_an_example(verb, coem):
+    assert f"coem {verb}" in coem(verb, "--help").stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell, coem):
+    assert "_COEM_COMPLETE" in coem("completion", shell).stdout
+
+
+def test_help_loads_nothing_heavy():
+    code = "import sys, coem.cli; print({'numpy', 'sklearn', 'pyarrow'} & set(sys.modules))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "set()"
+
+
+def test_killed_half_way(table):
+    program = [sys.executable, "-m", "coem", "cluster", str(table), "--text", "body", "-k", "3"]
+    environment = {**os.environ, "COEM_DEBUG": "1"}
+    process = subprocess.Popen(
+        [*program, "--restarts", "400", "--out", "out"],
+        cwd=table.parent,
+        env=environment,
+        stderr=subprocess.PIPE,
+    )
+    process.stderr.readline()  # it has begun
+    time.sleep(0.2)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stderr.close()
+    assert not (table.parent / "out").exists()
