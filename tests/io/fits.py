@@ -26,7 +26,7 @@ from coem import (
 from coem.families import Bernoulli, Categorical, Gaussian, Multinomial, VonMisesFisher
 from coem.kernels.counts import is_table
 from coem.schedules import Geometric, Linear, Steps
-from coem.text import ScaleLength, SelectWords
+from coem.text import ScaleLength, SelectWords, TextViews
 
 N, K = 90, 3
 RNG = np.random.default_rng(7)
@@ -45,6 +45,21 @@ NAMES = np.array(["ham", "news", "spam"], dtype=object)[GROUP]
 SOME = np.where(np.arange(N) % 4, "", NAMES)
 NUMBERS = np.where(np.arange(N) % 4, -1, GROUP * 10)
 TEXTS = [" ".join(f"word{j}" for j in np.flatnonzero(row)) for row in WORDS]
+TABLE = {
+    "id": [f"d{i}" for i in range(N)],
+    "text": [f"{text} na\u00efve" if i % 7 else None for i, text in enumerate(TEXTS)],
+    "refs": [[f"d{(i * k) % N}" for k in (3, 5)] if i % 5 else [] for i in range(N)],
+    "x": POINTS[:, 0].tolist(),
+    "vec": UNIT.tolist(),
+}
+TABLE_VIEWS = {
+    "words": ["text"],
+    "links": "refs:list",
+    "inbound": "refs:inbound",
+    "x": "x:number",
+    "vec": "vec:vector",
+    "given": UNIT,
+}
 FAMILIES = {
     "words": Multinomial(0.5),
     "tags": "bernoulli",
@@ -121,6 +136,16 @@ CASES = {
         TfidfTransformer(sublinear_tf=True),
         SphericalKMeans(K, random_state=0),
     ).fit(TEXTS),
+    "text views": lambda: TextViews(TABLE_VIEWS, id="id", min_df=2, stop_words=["word3"]).fit(
+        TABLE
+    ),
+    "selected text": lambda: TextViews(
+        {"words": "text"}, max_features=5, select="mutual_info", scale_length={"words": 20}
+    ).fit(TABLE, NAMES),
+    "guessed": lambda: TextViews(ngram_range=(1, 2)).fit(TABLE),
+    "text pipeline": lambda: make_pipeline(
+        TextViews({"words": "text", "links": "refs:list"}), classifier()
+    ).fit(TABLE, SOME),
     "not fitted": lambda: clusterer(family={"a": "gaussian", "b": Multinomial()}),
 }
 DATA = (
@@ -138,6 +163,7 @@ DATA = (
         "tf-idf": TEXTS,
         "not fitted": None,
     }
+    | dict.fromkeys(["text views", "selected text", "guessed", "text pipeline"], TABLE)
     | dict.fromkeys(
         ["joint", "hard", "coupled", "batches", "numbers", "calibrated", "sphere", "tree"], TEXT
     )

@@ -8,6 +8,7 @@ import pytest
 
 import coem
 from coem import ModelFileError
+from coem.text import Embed, TextViews
 from tests.io import fits
 from tests.io.forging import forge, members, refused, state, write
 
@@ -158,6 +159,41 @@ def test_a_sparse_matrix_that_points_outside(path):
     write(path, parts | {"far.npy": buffer.getvalue()})
     forge(path, change)
     refused(path)
+
+
+TEXT_CHANGES = {
+    "views": lambda own: own["views_"]["dict"].pop(),
+    "words": lambda own: own["vocabulary_"]["dict"][0][1].update(objects=[[2], ["a", 3]]),
+    "no words": lambda own: own["vocabulary_"]["dict"][0].__setitem__(1, "text"),
+    "kind": lambda own: dict(own["views_"]["dict"])["words"].update(dict=[["kind", "x"]]),
+    "columns": lambda own: own.update(n_features_in_=99),
+    "links": lambda own: own.update(links_={"dict": []}),
+    "ends": lambda own: dict(dict(own["links_"]["dict"])["inbound"]["dict"])["sources"].update(
+        objects=[[0], []]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TEXT_CHANGES)
+def test_text_views_that_were_never_saved(case, path):
+    coem.save(fits.fitted("text views"), path)
+
+    def change(meta):
+        TEXT_CHANGES[case](state(meta))
+
+    forge(path, change)
+    refused(path)
+
+
+def test_the_folder_of_an_embedding_is_never_read_from_a_file(path):
+    coem.save(TextViews({"meaning": Embed("text", len)}), path)
+
+    def change(meta):
+        views = dict(state(meta, "params")["views"]["dict"])
+        views["meaning"]["object"][1]["cache"] = "/tmp"
+
+    forge(path, change)
+    refused(path, "never saved")
 
 
 def test_steps_that_do_not_fit_each_other(path):

@@ -21,7 +21,7 @@ from coem.engine import LocalEngine
 from coem.families import Multinomial
 from coem.io import Absent, register
 from coem.io.registry import entry_of
-from coem.text import ScaleLength
+from coem.text import Embed, ScaleLength, TextViews
 from tests.io import fits
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -149,6 +149,12 @@ def test_info_of_a_pipeline(path):
     assert [step["class"] for step in steps][:2] == ["CountVectorizer", "SelectWords"]
     assert steps[0]["vocabulary"] == 13
     assert steps[3]["views"] == {"view0": 9}
+
+
+def test_info_of_text_views(path):
+    coem.save(fits.fitted("text views"), path)
+    sizes = coem.read_info(path).summary["vocabulary"]
+    assert sizes == {name: len(w) for name, w in fits.fitted("text views").vocabulary_.items()}
 
 
 def test_info_reads_no_array(path, monkeypatch):
@@ -298,6 +304,20 @@ def test_a_function_leaves_a_place_to_be_filled(path, tmp_path):
     assert isinstance(again(loaded, tmp_path / "b").length["a"].encoder, Absent)
 
 
+def test_an_encoder_of_text_views_is_given_again(path, tmp_path):
+    def encode(texts):
+        return [[len(text), 1.0] for text in texts]
+
+    views = {"words": "text", "meaning": Embed("text", encode, cache=tmp_path / "vectors")}
+    model = TextViews(views).fit(fits.TABLE)
+    loaded = again(model, path)
+    assert loaded.views["meaning"].cache is None
+    with pytest.raises(ModelFileError, match=r"without its encoder \(function\), .*fill="):
+        loaded.transform(fits.TABLE)
+    filled = coem.load(path, fill={"encoder": encode})
+    assert fits.mark(filled.transform(fits.TABLE)) == fits.mark(model.transform(fits.TABLE))
+
+
 @pytest.mark.usefixtures("embedding")
 def test_what_can_be_saved_leaves_no_gap(path):
     loaded = again(ScaleLength({"a": Embedding("text", "name")}), path)
@@ -312,7 +332,7 @@ VALUES = [
     *([], (), {}, [1, (2, [3])], {1: "a", (2, 3): None, "b": {4.5: [True]}, None: 1}),
     *({1, "a", None}, frozenset([(1, 2)]), slice(1, None, 2), range(3)),
     *(np.float32(0.1), np.int8(-3), np.bool_(True), np.str_("x"), np.float64("nan")),
-    *(np.dtype("<f4"), np.float64, np.int32, int, float),
+    *(np.dtype("<f4"), np.float64, np.int32, int, float, Path("a/b")),
     *(np.arange(3), np.zeros((0, 3), np.float32), np.array(2.5), np.ones((2, 3, 4))),
     *(np.asfortranarray(np.arange(12.0).reshape(3, 4)), np.arange(24.0).reshape(4, 6)[:, ::2].T),
     *(np.array(["a", "bcd"]), np.array([b"x"]), np.array(["2020-01-01"], "M8[D]")),

@@ -4,6 +4,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,8 @@ class Decoder:
         return parts
 
     def _from_fields(self, entry: Entry, parts: dict[str, Any]) -> Any:
+        if set(parts) & entry.skip:
+            raise ValueError(f"{entry.name} holds what is never saved")
         if issubclass(entry.cls, tuple) or is_dataclass(entry.cls):
             return entry.cls(**parts)
         return _with_attributes(entry, parts, {})
@@ -169,5 +172,6 @@ _TAGS: dict[str, Callable[[Decoder, Any], Any]] = {
     "dtype": Decoder._dtype,
     "sparse": Decoder._sparse,
     "absent": lambda d, c: Absent(str(c)),
+    "path": lambda d, c: Path(c),
     "object": Decoder._object,
 }

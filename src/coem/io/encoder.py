@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ class Encoder:
             return self._scalar(value)
         if isinstance(value, type) and TYPES.get(value.__name__) is value:
             return {"type": value.__name__}
+        if isinstance(value, PurePath):
+            return {"path": str(value)}
         if isinstance(value, np.dtype) and value.kind in KINDS:
             return {"dtype": value.str}
         entry = entry_of(type(value))

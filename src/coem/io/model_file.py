@@ -194,12 +194,15 @@ def describe(model: Any) -> dict[str, Any]:
         found["rows"] = len(own["labels_"])
     if "classes_" in own:
         found["classes"] = [str(name) for name in own["classes_"]]
-    for name in ("vocabulary_", "vocabularies_"):
-        words = own.get(name)
-        if words is not None:
-            several = isinstance(words, dict) and name == "vocabularies_"
-            found["vocabulary"] = {v: len(w) for v, w in words.items()} if several else len(words)
+    words = own.get("vocabulary_")
+    if words is not None:
+        several = isinstance(words, dict) and all(map(_is_array, words.values()))
+        found["vocabulary"] = {v: len(w) for v, w in words.items()} if several else len(words)
     return found
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
 
 
 def _is_step(step: Any) -> bool:

@@ -1,19 +1,39 @@
-"""What a model file may hold of a reader of tables."""
+"""What a model file must get right about `TextViews`, and what it cannot hold."""
+
+import numpy as np
 
 from coem.estimators._saved import need
-from coem.io import register
+from coem.io.registry import register
+from coem.text._specs import KINDS
 from coem.text.embed import Embed
 from coem.text.views_of_tables import TextViews
 
 
-def _check(reader):
-    """Refuse a fitted reader whose parts do not fit together."""
-    if not hasattr(reader, "vocabulary_"):
+def check_text_views(model):
+    """Refuse a transformer whose words are none, or of other views than it has."""
+    if not hasattr(model, "vocabulary_"):
         return
-    need(set(reader.vocabulary_) == set(reader.views_), "the views")
-    for spec in reader.views_.values():
-        need({"kind", "columns"} <= set(spec), "the columns of a view")
+    need(list(model.vocabulary_) == list(model.views_), "vocabulary_")
+    need(all(set(spec) == {"kind", "columns"} for spec in model.views_.values()), "views_")
+    for view, words in model.vocabulary_.items():
+        need(_is_text(words), f"the vocabulary of view {view!r}")
+    need(model.n_features_in_ == len(model.feature_names_in_), "n_features_in_")
+    for view, links in model.links_.items():
+        ends = [links["sources"], links["targets"]]
+        need(all(map(_is_text, ends)) and len(ends[0]) == len(ends[1]), f"links of view {view!r}")
+    kinds = {view: spec["kind"] for view, spec in model.views_.items()}
+    need(set(kinds.values()) <= {*KINDS, "embed", "array"}, "the kind of a view")
+    inbound = [view for view, kind in kinds.items() if kind == "inbound"]
+    need(list(model.links_) == inbound, "links_")
+    model._options()
+    model._lengths()
 
 
+def _is_text(words):
+    plain = isinstance(words, np.ndarray) and words.dtype == object and words.ndim == 1
+    return plain and all(type(word) is str for word in words.tolist())
+
+
+register(TextViews, check=check_text_views)
+# A function is in no file, and the folder of its vectors belongs to the machine.
 register(Embed, absent=("encoder",), skip=("cache",))
-register(TextViews, check=_check)
