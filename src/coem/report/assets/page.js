@@ -43,8 +43,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const $ = id => document.getElementById(id);
   const body = $("table").tBodies[0];
-  const hay = data.id.map((id, i) =>
-    `${id}\n${data.title ? data.title[i] : ""}\n${data.text[i]}`.toLowerCase());
+  let hay = null; // made when first searched, so that the page opens without it
   let order = data.id.map((_, i) => i);
   let found = order;
   let start = 0;
@@ -118,6 +117,10 @@
 
   function search() {
     const asked = words();
+    if (asked.length && !hay) {
+      hay = data.id.map((id, i) =>
+        `${id}\n${data.title ? data.title[i] : ""}\n${data.text[i]}`.toLowerCase());
+    }
     const group = $("choice").value;
     found = order.filter(i =>
       (group === "" || data.group[i] === Number(group)) && asked.every(word => hay[i].includes(word)));
