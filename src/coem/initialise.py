@@ -12,6 +12,7 @@ from coem.engine import LocalEngine
 from coem.families import Gaussian, VonMisesFisher
 from coem.families.base import Family
 from coem.kernels import counts
+from coem.kernels.lloyd import Lloyd, pooled_rows, unit_rows
 from coem.latent.block import Partition
 from coem.latent.mixture import Mixture, MixtureTheta, pooled
 from coem.latent.sphere import refill
@@ -62,36 +63,85 @@ def _spherical(model: Mixture, data: Partition, rng: Rng) -> Array:
     views = enumerate(zip(model.families, data.views, strict=True))
     families, rows = zip(*(_turned(f, X, data.view_weight(v)) for v, (f, X) in views), strict=True)
     turned, k = Partition(rows, data.empty, data.weight), model.n_components
-    means = Mixture(families, k, coupling=model.coupling, rule="hard", weights="uniform")
+    means: _Directions | _Means
+    if len(rows) == 1 and isinstance(families[0], VonMisesFisher):
+        means = _Directions(turned, k)
+    else:
+        means = _Means(
+            Mixture(families, k, coupling=model.coupling, rule="hard", weights="uniform"), turned
+        )
     distances = _Distances([(X, _squares(X)) for X in rows], data.empty)
     _, beginnings = _choose_apart(
         _row_weight(data), distances, k, rng, BEGINNINGS, order=_by_content(rows)
     )
-    tries = [_k_means(means, turned, labels, FIRST_ROUNDS) for labels in beginnings]
+    tries = [means.improve(labels, FIRST_ROUNDS) for labels in beginnings]
     _, best = max(tries, key=lambda run: run[0])
-    _, best = _k_means(means, turned, best, MORE_ROUNDS)
-    for v, labels in enumerate(best):
-        weight = turned.view_weight(v) if means.separate else _row_weight(turned)
-        _fill_gaps(labels, turned.cache.evidence[v], weight, k)
+    _, best = means.improve(best, MORE_ROUNDS)
+    for labels, fit, weight in zip(best, means.fits, means.weights, strict=True):
+        _fill_gaps(labels, fit, weight, k)
     return _one_hot(best, k)
 
 
-def _k_means(means: Mixture, data: Partition, labels: Array, rounds: int) -> tuple[float, Array]:
-    """Return what some rounds from partitions achieve, larger being better, and where they end.
+class _Means:
+    """K-means over views, with a coupling."""
 
-    The partitions that they end with are of shape (n_views, n_rows), or one for all views.
-    """
-    engine = LocalEngine(1)  # the kernels have the threads that were lent
-    theta, objective = means.from_resp(data, _one_hot(labels, means.n_components)), -np.inf
-    for _ in range(rounds):
-        for turn in range(means.n_turns):
-            if turn > 0:
-                means.refresh(engine, data, theta, turn - 1, 1.0)
-            theta = means.m_step(engine, data, theta, turn, 1.0)
-        summary = means.e_step(engine, data, theta, 1.0, 1.0)
-        assert summary is not None
-        objective = summary.objective
-    return objective, data.cache.resp.argmax(axis=2)
+    def __init__(self, model: Mixture, data: Partition) -> None:
+        self.model, self.data = model, data
+
+    def improve(self, labels: Array, rounds: int) -> tuple[float, Array]:
+        """Return what some rounds from partitions achieve, larger being better, and where they end.
+
+        The partitions that they end with are of shape (n_views, n_rows), or one for all views.
+        """
+        model, data = self.model, self.data
+        engine = LocalEngine(1)  # the kernels have the threads that were lent
+        theta, objective = model.from_resp(data, _one_hot(labels, model.n_components)), -np.inf
+        for _ in range(rounds):
+            for turn in range(model.n_turns):
+                if turn > 0:
+                    model.refresh(engine, data, theta, turn - 1, 1.0)
+                theta = model.m_step(engine, data, theta, turn, 1.0)
+            summary = model.e_step(engine, data, theta, 1.0, 1.0)
+            assert summary is not None
+            objective = summary.objective
+        return objective, data.cache.resp.argmax(axis=2)
+
+    @property
+    def fits(self) -> list[Array]:
+        """How well every row fits, for every partition."""
+        return list(self.data.cache.evidence)
+
+    @property
+    def weights(self) -> list[Array | None]:
+        """The weights of the rows, for every partition."""
+        if not self.model.separate:
+            return [_row_weight(self.data)]
+        return [self.data.view_weight(v) for v in range(len(self.data.views))]
+
+
+class _Directions:
+    """The same for the directions of one view, where a partition takes the place of posteriors."""
+
+    def __init__(self, data: Partition, k: int) -> None:
+        X = data.views[0]
+        self.rows = Lloyd(X, [(block.rows, block.views[0]) for block in data.blocks], k)
+        self.weight, self.weights = data.weight, [data.view_weight(0)]
+
+    def improve(self, labels: Array, rounds: int) -> tuple[float, Array]:
+        """Return what some rounds from a partition achieve, and where they end."""
+        mine = np.asarray(labels, dtype=np.int32).reshape(-1)
+        for _ in range(rounds):
+            sums, lengths = self.rows.sum_rows(mine, self.weight)
+            fallback = sums if lengths.all() else pooled_rows(sums)
+            self.rows.assign(unit_rows(sums, lengths, fallback, self.rows.X.dtype))
+            mine = self.rows.labels.copy()
+        cosines, weight = self.rows.cosines, self.weights[0]
+        return float(cosines.sum() if weight is None else weight @ cosines), mine[np.newaxis]
+
+    @property
+    def fits(self) -> list[Array]:
+        """How well every row fits."""
+        return [self.rows.cosines]
 
 
 def _fill_gaps(labels: Array, fit: Array, weight: Array | None, k: int) -> None:
@@ -267,12 +317,12 @@ class _Distances:
         for v, (X, squares) in enumerate(self.views):
             both = self.there[:, v, np.newaxis] & self.there[seeds, v]
             if sp.issparse(X):
-                product = counts.scores(X, X[seeds].toarray().astype(np.float64))
+                product = counts.scores(X, X[seeds].toarray())
             else:
                 product = X @ X[seeds].T
             apart = squares[:, np.newaxis] + squares[seeds] - 2.0 * product
             # What rounding leaves between equal rows is no distance.
-            noise = 1e-6 if product.dtype == np.float32 else SAME
+            noise = 1e-6 if X.dtype == np.float32 else SAME
             total += np.where(both & (apart > noise * squares[seeds]), apart, 0.0)
             shared += both
         # Rows that share no view with a seed are as far from it as unit rows can be.

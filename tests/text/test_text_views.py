@@ -377,3 +377,17 @@ def test_fitted_state_is_plain():
         assert words.dtype == object
         assert all(type(word) is str for word in words)
     assert model.views_["words"] == {"kind": "text", "columns": ["title", "body"]}
+
+
+def test_long_rows_are_scaled_down_and_others_left_alone():
+    table = {"text": ["red blue red blue red red", "red", "green blue"], "tags": ["a|b|c"] * 3}
+    views = {"text": "text", "tags": "tags:list"}
+    plain = TextViews(views).fit_transform(table)
+    short = TextViews(views, max_length=3).fit_transform(table)
+    expected = plain["text"].toarray() * np.array([[0.5], [1.0], [1.0]])
+    np.testing.assert_allclose(short["text"].toarray(), expected)
+    np.testing.assert_array_equal(short["tags"].toarray(), plain["tags"].toarray())
+    by_view = TextViews(views, max_length={"text": 3}).fit_transform(table)
+    np.testing.assert_array_equal(by_view["text"].toarray(), short["text"].toarray())
+    with pytest.raises(ValueError, match="max_length must be None or a number above 0"):
+        TextViews(views, max_length=0).fit(table)

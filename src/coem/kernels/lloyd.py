@@ -140,3 +140,10 @@ def unit_rows(sums: Array, lengths: Array, fallback: Array, dtype: Any) -> Array
     for j in np.flatnonzero(lengths == 0):
         rows[j] = fallback[j]
     return rows
+
+
+def pooled_rows(sums: Array) -> Array:
+    """Return the direction of all rows for every cluster, the first axis if there is none."""
+    whole = sums.sum(axis=0)
+    length = np.sqrt(whole @ whole)
+    return np.broadcast_to(whole / length if length > 0 else np.eye(1, len(whole)), sums.shape)

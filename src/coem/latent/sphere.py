@@ -7,7 +7,7 @@ import numpy as np
 
 from coem.coupling import agreeing, handed_on
 from coem.engine import Engine
-from coem.kernels.lloyd import Lloyd, unit_rows
+from coem.kernels.lloyd import Lloyd, pooled_rows, unit_rows
 from coem.latent.block import Partition
 from coem.typing import Array
 
@@ -150,7 +150,7 @@ class Sphere:
             cache.moves.append(Move(turn, cluster, row))
         sums, lengths = cache.views[turn].sum_rows(labels, data.weight)
         old = theta.directions[turn]
-        fallback = _pooled(sums) if old is None else old
+        fallback = pooled_rows(sums) if old is None else old
         new = unit_rows(sums, lengths, fallback, data.views[turn].dtype)
         return replace(
             theta,
@@ -204,13 +204,6 @@ def refill(labels: Array, cosines: Array, n_clusters: int) -> list[tuple[int, in
         sizes[labels[row]] -= 1
         moves.append((cluster, row))
     return moves
-
-
-def _pooled(sums: Array) -> Array:
-    """Return the direction of all rows for every cluster, the first axis if there is none."""
-    whole = sums.sum(axis=0)
-    length = np.sqrt(whole @ whole)
-    return np.broadcast_to(whole / length if length > 0 else np.eye(1, len(whole)), sums.shape)
 
 
 def _replaced(items: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:

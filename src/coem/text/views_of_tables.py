@@ -15,7 +15,7 @@ from coem.text._guess import guess_views
 from coem.text._inbound import inbound_items, known_links, outbound_links
 from coem.text._specs import COUNTS, by_view, check_columns, parse_views
 from coem.text.counting import TOKENS, Options, count_items, count_text, learn, matrix
-from coem.text.scaling import scale_length
+from coem.text.scaling import scale_length, shorten
 from coem.text.vocabulary import SelectWords
 from coem.views import Views
 
@@ -60,6 +60,10 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
     scale_length : float or dict, optional
         Scale the counts of every row to this total, as `ScaleLength` does: one for all views of
         counts, or a dict from view to a number.
+    max_length : float or dict, optional
+        Scale rows of text views with a larger total down to it, and leave the others as they are:
+        a long document speaks louder than others in a group. One for all, or a dict from view to
+        a number. It comes before `scale_length`.
     select : {"mutual_info"}, optional
         Choose the `max_features` words that say most about ``y``, as `SelectWords` does, and not
         the most frequent ones.
@@ -120,6 +124,7 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         ngram_range=(1, 1),
         token_pattern=TOKENS,
         scale_length=None,
+        max_length=None,
         select=None,
         n_jobs=None,
     ):
@@ -133,6 +138,7 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         self.ngram_range = ngram_range
         self.token_pattern = token_pattern
         self.scale_length = scale_length
+        self.max_length = max_length
         self.select = select
         self.n_jobs = n_jobs
 
@@ -260,7 +266,8 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         """Refuse, before any work, what cannot be done."""
         self._check_columns(table)
         check_workers(self.n_jobs, None, 0)
-        self._lengths()
+        self._lengths("scale_length")
+        self._lengths("max_length")
         if self.select is None:
             return
         check_choice("select", self.select, ("mutual_info",))
@@ -274,14 +281,15 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
     def _check_columns(self, table):
         check_columns(self.views_, table.column_names, self.id)
 
-    def _lengths(self):
+    def _lengths(self, name):
         """Return the length to scale to by view."""
-        lengths = by_view("scale_length", self.scale_length, self.views_, None)
+        kinds = ("text",) if name == "max_length" else COUNTS
+        lengths = by_view(name, getattr(self, name), self.views_, None, kinds)
         for view, value in lengths.items():
             number = isinstance(value, Real) and not isinstance(value, bool)
             if value is not None and not (number and 0 < value < np.inf):
                 raise ValueError(
-                    f"view {view!r}: scale_length must be None or a number above 0, got {value!r}"
+                    f"view {view!r}: {name} must be None or a number above 0, got {value!r}"
                 )
         return lengths
 
@@ -361,8 +369,9 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
 
     def _scaled(self, data):
         """Return the views, scaled to their lengths."""
-        lengths = dict.fromkeys(data) | self._lengths()
-        views = Views(data)
+        longest = self._lengths("max_length")
+        views = Views({v: shorten(X, longest[v]) if longest.get(v) else X for v, X in data.items()})
+        lengths = dict.fromkeys(data) | self._lengths("scale_length")
         return views if not any(lengths.values()) else scale_length(views, lengths)
 
 
