@@ -34,7 +34,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell src tests docs benchmarks examples *.md
+	$(BIN)/codespell src tests docs benchmarks *.md
 
 format: setup
 	$(BIN)/ruff check --fix .
@@ -49,6 +49,7 @@ bench: setup
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/few_labels.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/text_views.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/report.py
+	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/program.py
 
 experiments: setup
 	$(BIN)/python benchmarks/citations.py
@@ -56,6 +57,8 @@ experiments: setup
 	$(BIN)/python benchmarks/few_labels.py --defaults
 	$(BIN)/python benchmarks/lengths.py
 	$(BIN)/python benchmarks/filtering.py --topics
+	$(BIN)/python benchmarks/groups.py
+	$(BIN)/python benchmarks/sizes.py
 	$(BIN)/python benchmarks/inits.py
 	$(BIN)/python benchmarks/inits.py --parts
 	$(BIN)/python benchmarks/as_traffic.py
@@ -67,7 +70,7 @@ experiments: setup
 	$(BIN)/python benchmarks/synthetic_aspects.py
 
 demo: setup
-	$(BIN)/python examples/demo.py
+	$(BIN)/coem demo
 
 clean:
 	rm -rf build $(VENV)

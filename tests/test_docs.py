@@ -26,6 +26,7 @@ NAMES = (
     "docs/report.md",
     "docs/papers/bickel-scheffer-2004.md",
     "README.md",
+    "docs/recipes.md",
 )
 PAGES = [ROOT / name for name in NAMES if blocks(ROOT / name)]
 

@@ -316,10 +316,8 @@ class _Distances:
         shared = np.zeros(total.shape)
         for v, (X, squares) in enumerate(self.views):
             both = self.there[:, v, np.newaxis] & self.there[seeds, v]
-            if sp.issparse(X):
-                product = counts.scores(X, X[seeds].toarray())
-            else:
-                product = X @ X[seeds].T
+            sparse = sp.issparse(X)
+            product = counts.scores(X, X[seeds].toarray()) if sparse else X @ X[seeds].T
             apart = squares[:, np.newaxis] + squares[seeds] - 2.0 * product
             # What rounding leaves between equal rows is no distance.
             noise = 1e-6 if X.dtype == np.float32 else SAME

@@ -351,3 +351,14 @@ def test_the_result_is_a_value(found):
     assert isinstance(found, Stability)
     with pytest.raises(AttributeError):
         found.labels = None
+
+
+def test_the_central_run_is_the_one_that_the_others_agree_with():
+    X = np.random.default_rng(0).poisson(2.0, size=(80, 12))
+    found = stability(MixtureClusterer(4), X, n_runs=6, keep="central", random_state=0)
+    totals = found.agreement.sum(axis=1)
+    assert totals[0] == pytest.approx(totals.max())
+    best = stability(MixtureClusterer(4), X, n_runs=6, random_state=0)
+    assert best.estimator.objective_ >= found.estimator.objective_
+    with pytest.raises(ValueError, match="keep"):
+        stability(MixtureClusterer(4), X, keep="worst")

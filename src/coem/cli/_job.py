@@ -100,6 +100,7 @@ def text_views(options: dict[str, Any], **settings: Any) -> Any:
         min_df=options["min_df"],
         max_df=options["max_df"],
         max_features=options["max_features"],
+        max_length=options["max_length"],
         ngram_range=(1, options["ngrams"]),
         n_jobs=threads(options),
         **settings,

@@ -10,6 +10,7 @@ import click
 Decorator = Callable[[Any], Any]
 
 FORMATS = ("csv", "jsonl", "parquet")
+MAX_LENGTH = 100.0  # docs/design.md, "The program", has the figures
 
 
 def options(*decorators: Decorator) -> Decorator:
@@ -102,6 +103,13 @@ view_options = options(
         "--max-features", type=click.IntRange(1), help="Most frequent words of a view to keep."
     ),
     click.option(
+        "--max-length",
+        type=click.FloatRange(1),
+        default=MAX_LENGTH,
+        show_default=True,
+        help="Words that a document counts at most; longer ones are scaled down.",
+    ),
+    click.option(
         "--ngrams",
         type=click.IntRange(1, 5),
         default=1,
@@ -120,7 +128,7 @@ fitting_options = options(
         type=click.IntRange(2),
         default=10,
         show_default=True,
-        help="Runs from other starts; the best is kept.",
+        help="Runs from other starts; the one that agrees most with the others is kept.",
     ),
     click.option(
         "--max-iter",

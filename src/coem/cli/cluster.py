@@ -88,6 +88,7 @@ def _fit(options: dict[str, Any], views: Any, k: int, family: Any, talk: Talk) -
             model,
             views,
             n_runs=options["restarts"],
+            keep="central",
             random_state=options["seed"],
             n_jobs=threads(options),
             on_run=lambda fit: bar.step(f"objective {fit.objective_:.6g}"),

@@ -77,6 +77,14 @@ def keep_best(fits):
         worse.model = None
 
 
+def keep_central(fits, agreement):
+    """Drop all models but that of the fit with which the others agree most; of equals the first."""
+    central = int(np.argmax(agreement.sum(axis=1)))
+    for number, fit in enumerate(fits):
+        if number != central:
+            fit.model = None
+
+
 def merit(model):
     """Return what a fit is judged by, larger being better; 0 for a model that tells of nothing."""
     last = last_of(model)

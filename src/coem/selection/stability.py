@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import _num_samples
 
-from coem.estimators._params import check_number, check_weight
+from coem.estimators._params import check_choice, check_number, check_weight
 from coem.estimators._records import Records
 from coem.latent.shared_rows import fate, rand_index, shared_rows
 from coem.selection._figures import two_panels
@@ -22,6 +22,7 @@ from coem.selection._fits import (
     fit_again,
     is_fitted,
     keep_best,
+    keep_central,
     some_rows,
 )
 from coem.views import as_views, is_several
@@ -138,6 +139,7 @@ def stability(
     X,
     *,
     n_runs=10,
+    keep="best",
     subsample=None,
     sample_weight=None,
     feature_names=None,
@@ -170,6 +172,10 @@ def stability(
         The rows.
     n_runs : int, default=10
         Number of fits.
+    keep : {"best", "central"}, default="best"
+        Which of the runs of a model that is not fitted is looked at: the best one, or the one that
+        the others agree with most (by the adjusted Rand index), whatever its objective. All models
+        are then held until the end.
     subsample : float, optional
         The share of the rows, drawn anew without replacement, that each of these fits sees; all
         rows are then assigned. None: every run sees all rows.
@@ -207,6 +213,7 @@ def stability(
     """
     for name, value, least in (("n_runs", n_runs, 2), ("verbose", verbose, 0)):
         check_number(name, value, Integral, least)
+    check_choice("keep", keep, ("best", "central"))
     check_model(model, subsample)
     X = as_views(X) if is_several(X) else X
     n_rows = _num_samples(X)
@@ -229,10 +236,12 @@ def stability(
         if verbose:
             sys.stderr.write(f"[stability] run {number + 1} of {n_runs}\n")
         runs.append(fit)
-        if not given:
-            keep_best(runs)
-        else:
+        if given:
             fit.model = None
+        elif keep == "best":
+            keep_best(runs)
+    if keep == "central" and not given:
+        keep_central(runs, _agreement(runs, weight))
     reference = runs.pop(next(i for i, run in enumerate(runs) if run.model is not None))
     return _compare(reference, runs, weight, feature_names)
 

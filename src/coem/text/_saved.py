@@ -26,7 +26,8 @@ def check_text_views(model):
     inbound = [view for view, kind in kinds.items() if kind == "inbound"]
     need(list(model.links_) == inbound, "links_")
     model._options()
-    model._lengths()
+    model._lengths("scale_length")
+    model._lengths("max_length")
 
 
 def _is_text(words):
