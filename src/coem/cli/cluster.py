@@ -163,8 +163,10 @@ def tell_groups(story: Any, figures: dict[str, Any]) -> str:
     from coem.cli._run import stability_of
 
     groups = sorted(story.groups, key=lambda group: -group.size)
-    rows = [[group.label, group.size, stability_of(group), group.name] for group in groups]
+    rows = [[g.label, g.size, stability_of(g), g.name] for g in groups if g.size > 0]
     lines = [table(["group", "size", "stable", "name"], rows)]
+    if len(rows) < len(groups):
+        lines.append(f"\n{len(groups) - len(rows)} of {len(groups)} groups ended without rows")
     if "nmi" in figures:
         lines.append(
             f"\nagainst the classes: entropy {figures['entropy_bits']:.2f} bits, "
