@@ -341,7 +341,10 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda v: repr(v)[:30].encode("unicode_escape"))
+# Numbered: a set is written in another order by every process.
+@pytest.mark.parametrize(
+    "value", VALUES, ids=[f"{i}-{type(v).__name__}" for i, v in enumerate(VALUES)]
+)
 def test_values(value, path):
     fits.same(value, again(ScaleLength(value), path).length)
 
