@@ -259,3 +259,49 @@ def test_killed_half_way(table):
     process.wait()
     process.stderr.close()
     assert not (table.parent / "out").exists()
+
+
+def test_ids_are_no_view(here, coem):
+    for row in posts(30):
+        folder = here / "texts" / f"all about {row['topic']}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{row['id']} of them.txt").write_text(row["body"], encoding="utf-8")
+    result = coem("cluster", "texts", "-k", "3", "--restarts", "2")
+    assert "views: text (" in result.stderr
+
+
+def test_ids_are_kept_as_they_are(here, coem):
+    rows = [{**row, "id": f"{'x' * 300}  {i}\t"} for i, row in enumerate(posts(30))]
+    write_csv(here / "a.csv", rows)
+    coem("cluster", "a.csv", "--text", "body", "-k", "3", "--restarts", "2", "--out", "out")
+    assert [r["id"] for r in rows_of(here / "out" / "assignments.csv")] == [r["id"] for r in rows]
+
+
+def test_topics_of_all_text_columns_and_of_new_documents(here, coem):
+    rows = [{key: row[key] for key in ("id", "title", "body")} for row in posts()]
+    write_csv(here / "a.csv", rows)
+    coem("topics", "a.csv", "-k", "3", "--out", "out")
+    told = list(csv.DictReader(coem("predict", "out", "a.csv").stdout.splitlines()))
+    assert len({row["label"] for row in told}) == 3
+
+
+def test_vectors_of_the_fit_are_not_those_of_other_documents(table, coem):
+    np.save("v.npy", np.eye(3)[np.arange(90) % 3])
+    coem("cluster", table, "--view", "m=v.npy", "-k", "3", "--restarts", "2", "--out", "out")
+    coem("predict", "out", table)
+    write_csv(table.parent / "b.csv", posts(seed=3))
+    assert ".npy" in coem("predict", "out", "b.csv", code=1).stderr
+
+
+def test_vectors_of_any_length_are_directions(table, coem):
+    rng = np.random.default_rng(0)
+    np.save("v.npy", 5 * np.eye(3)[np.arange(90) % 3] + rng.normal(size=(90, 3)))
+    arguments = ["--view", "m=v.npy", "-k", "3", "--restarts", "3", "--label", "topic"]
+    coem("cluster", table, *arguments, "--out", "out")
+    assert read_json(table.parent / "out" / "run.json")["result"]["nmi"] > 0.9
+
+
+def test_rerun_of_a_strict_run(table, coem):
+    arguments = ["--text", "body", "-k", "3", "--restarts", "2", "--max-iter", "1", "--strict"]
+    coem("cluster", table, *arguments, "--out", "out", code=3)
+    assert "the same" in coem("rerun", "out").stdout

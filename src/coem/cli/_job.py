@@ -1,5 +1,6 @@
 """From a file and some options to views: what all verbs that read documents begin with."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ class Documents:
     source: str
     fingerprint: str
     ids: list[str]
+    id_column: str | None  # where they come from; None: they are numbers
     n_bad: int
 
     def __len__(self) -> int:
@@ -39,8 +41,8 @@ def read_documents(options: dict[str, Any], talk: Talk) -> Documents:
     if found.bad:
         first, why = found.bad[0]
         talk.note(f"{len(found.bad)} bad rows were left out; the first is row {first}: {why}")
-    ids = _ids(found.data, found.source, options.get("id_column"), talk)
-    return Documents(found.data, found.source, found.fingerprint, ids, len(found.bad))
+    ids, column = _ids(found.data, found.source, options.get("id_column"), talk)
+    return Documents(found.data, found.source, found.fingerprint, ids, column, len(found.bad))
 
 
 def column_of(table: Any, source: str, name: str, what: str) -> list[Any]:
@@ -52,25 +54,25 @@ def column_of(table: Any, source: str, name: str, what: str) -> list[Any]:
     return values
 
 
-def _ids(table: Any, source: str, column: str | None, talk: Talk) -> list[str]:
-    """Return what rows are called: a column, or their numbers from 1 on."""
+def _ids(table: Any, source: str, column: str | None, talk: Talk) -> tuple[list[str], str | None]:
+    """Return what rows are called, and the column that says so: else their numbers from 1 on."""
     numbers = [str(i + 1) for i in range(table.num_rows)]
     given = column is not None
     if column is None:
         column = next((c for c in table.column_names if c.lower() == "id"), None)
     if column is None:
-        return numbers
+        return numbers, None
     ids = ["" if v is None else str(v) for v in column_of(table, source, column, "ids")]
     problem = _ambiguous(ids)
     if problem is None:
-        return ids
+        return ids, column
     if given:
         raise ValueError(
             f"column {column!r} of {source} cannot be the ids: {problem}; mend it, or choose "
             "another column with --id"
         )
     talk.note(f"column {column!r} is not used for the ids: {problem}")
-    return numbers
+    return numbers, None
 
 
 def _ambiguous(ids: list[str]) -> str | None:
@@ -88,14 +90,14 @@ def _ambiguous(ids: list[str]) -> str | None:
 # -- views --------------------------------------------------------------------------------------
 
 
-def text_views(options: dict[str, Any], **settings: Any) -> Any:
+def text_views(options: dict[str, Any], documents: Documents, **settings: Any) -> Any:
     """Return the transformer that the options ask for."""
     from coem.text import TextViews
 
     words = options["stop_words"]
     return TextViews(
         chosen_views(options) or None,
-        id=options["id_column"],
+        id=documents.id_column,
         stop_words=None if words == "none" else words,
         min_df=options["min_df"],
         max_df=options["max_df"],
@@ -118,7 +120,8 @@ def chosen_views(options: dict[str, Any]) -> dict[str, Any]:
             raise click.BadParameter(f"{item!r} is not NAME=COLUMN", param_hint="--view")
         if name in views:
             raise click.BadParameter(f"there are two views {name!r}", param_hint="--view")
-        views[name] = spec if spec.endswith(".npy") else _columns(spec)
+        # By its full name: the model may be used in another folder.
+        views[name] = os.path.abspath(spec) if spec.endswith(".npy") else _columns(spec)
     return views
 
 
@@ -154,7 +157,10 @@ def labels_of(documents: Documents, column: str) -> np.ndarray:
 
 def to_views(reader: Any, documents: Documents, talk: Talk, leave_out: str | None = None) -> Any:
     """Return the views of the documents, and say what they are; labels are not guessed a view."""
-    table = documents.table.drop_columns([leave_out]) if leave_out else documents.table
+    table = documents.table
+    if leave_out:
+        column_of(table, documents.source, leave_out, "labels")
+        table = table.drop_columns([leave_out])
     views = reader.fit_transform(table)
     for sentence in reader.guesses_:
         talk.note(sentence)
@@ -164,11 +170,15 @@ def to_views(reader: Any, documents: Documents, talk: Talk, leave_out: str | Non
 
 
 def families(reader: Any) -> Any:
-    """Return the families of the views: what `MixtureClusterer` takes, with Gaussian numbers."""
+    """Return the families of the views: numbers are Gaussian, and vectors are directions."""
+    dense = {
+        "number": "gaussian",
+        **dict.fromkeys(("vector", "array", "embed"), "von_mises_fisher"),
+    }
     kinds = {name: spec["kind"] for name, spec in reader.views_.items()}
-    if "number" not in kinds.values():
+    if not dense.keys() & set(kinds.values()):
         return "auto"
-    return {name: "gaussian" if kind == "number" else "auto" for name, kind in kinds.items()}
+    return {name: dense.get(kind, "auto") for name, kind in kinds.items()}
 
 
 def check_size(k: int, views: Any) -> None:

@@ -19,6 +19,7 @@ class Saved:
     reader: Any
     model: Any
     names: list[str]
+    fingerprint: str | None
 
     def name_of(self, label: Any) -> str:
         """Return what a group is called; a class is called what it is."""
@@ -38,20 +39,34 @@ def load_model(path: Path) -> Saved:
     if len(steps) != 2 or not hasattr(steps[0][1], "vocabulary_"):
         raise ValueError(f"{path} holds no model that reads documents; use coem.load in Python")
     (_, reader), (_, model) = steps
-    return Saved(path, reader, model, [str(name) for name in told.extra.get("names", [])])
+    names = [str(name) for name in told.extra.get("names", [])]
+    return Saved(path, reader, model, names, told.fingerprint)
+
+
+def check_new(saved: Saved, documents: Documents) -> None:
+    """Refuse other documents than those of the fit where a view came from a file of vectors."""
+    files = [name for name, spec in saved.reader.views_.items() if spec["kind"] == "array"]
+    if files and documents.fingerprint != saved.fingerprint:
+        raise ValueError(
+            f"view {files[0]!r} came from a .npy file that has no rows for {documents.source}; fit "
+            "with a column of vectors (--view NAME=COLUMN:vector) to predict new documents"
+        )
 
 
 def assign(saved: Saved, views: Any, ids: list[str]) -> Any:
     """Return the table of the groups or classes of rows."""
     import pyarrow as pa
 
-    proba = np.asarray(saved.model.predict_proba(views))
+    if not hasattr(saved.model, "predict_proba"):  # topics have shares
+        proba = np.asarray(saved.model.transform(views[views.names[0]]))
+    else:
+        proba = np.asarray(saved.model.predict_proba(views))
     order = np.argsort(-proba, axis=1, kind="stable")
     first, second = order[:, 0], order[:, min(1, proba.shape[1] - 1)]
     rows = np.arange(len(proba))
     labels = getattr(saved.model, "classes_", np.arange(proba.shape[1]))
     names = saved.names or [str(label) for label in labels]
-    several = len(views.names) > 1
+    several = len(views.names) > 1 and hasattr(saved.model, "disagreement")
     disagreement = saved.model.disagreement(views) if several else np.zeros(len(proba))
     return pa.table(
         {

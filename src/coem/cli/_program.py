@@ -56,6 +56,11 @@ class Verbs(click.Group):
             return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except KeyboardInterrupt:
+            # Threads may still be at work in a kernel, and would be torn down under it.
+            click.echo("coem: stopped; nothing was written", err=True)
+            sys.stdout.flush()
+            os._exit(130)
         except BrokenPipeError:
             # Whoever read the output has enough; nothing more can be said to them.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

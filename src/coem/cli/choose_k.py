@@ -48,7 +48,7 @@ def command(**options: Any) -> None:
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     documents = _job.read_documents(options, talk)
-    reader = _job.text_views(options)
+    reader = _job.text_views(options, documents)
     views = _job.to_views(reader, documents, talk)
     choice = choose(options, views, _job.families(reader), talk)
     header = list(choice.table[0])

@@ -66,7 +66,7 @@ def run(options: dict[str, Any], talk: Talk) -> None:
         documents = _job.read_documents(options, talk)
         labels = _job.labels_of(documents, options["label"])
         check_labels(labels, options["label"])
-        reader = _job.text_views(options, scale_length=DEFAULT_LENGTH)
+        reader = _job.text_views(options, documents, scale_length=DEFAULT_LENGTH)
         views = _job.to_views(reader, documents, talk, leave_out=options["label"])
         with talk.noting_warnings():
             model, advice = _model(options, views, labels, _job.families(reader), talk)

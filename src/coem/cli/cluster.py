@@ -56,12 +56,13 @@ def run(options: dict[str, Any], talk: Talk) -> None:
     started = time.time()
     with _run.new_run(options) as folder:
         documents = _job.read_documents(options, talk)
-        reader = _job.text_views(options)
+        reader = _job.text_views(options, documents)
         views = _job.to_views(reader, documents, talk, leave_out=options["label"])
         k = options["k"] or _choose(options, views, _job.families(reader), talk)
         _job.check_size(k, views)
         found = _fit(options, views, k, _job.families(reader), talk)
-        outcome = _outcome(options, documents, reader, views, found, started)
+        with talk.noting_warnings():
+            outcome = _outcome(options, documents, reader, views, found, started)
         _run.write_run(folder, outcome)
     told = {"folder": str(_run.place(options)), **outcome.figures}
     talk.result(tell_groups(outcome.story, outcome.figures), told)

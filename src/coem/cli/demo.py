@@ -127,7 +127,7 @@ def _read(options: dict[str, Any]) -> tuple[Any, np.ndarray]:
     from coem.cli import _job
 
     documents = _job.read_documents(options, Talk(quiet=True))
-    views = _job.text_views(options).fit_transform(documents.table)
+    views = _job.text_views(options, documents).fit_transform(documents.table)
     return views, _job.labels_of(documents, options["label"]).astype(str)
 
 

@@ -45,6 +45,7 @@ def command(**options: Any) -> None:
     saved = _models.load_model(options["model"])
     options["id_column"] = options["id_column"] or saved.reader.id
     documents = _job.read_documents(options, talk)
+    _models.check_new(saved, documents)
     views = saved.reader.transform(documents.table)
     rows = _models.assign(saved, views, documents.ids)
     _write(rows, out, talk)

@@ -62,8 +62,8 @@ def run(options: dict[str, Any], talk: Talk) -> None:
     started = time.time()
     with _run.new_run(options) as folder:
         documents = _job.read_documents(options, talk)
-        reader = _job.text_views(options)
-        views = _job.to_views(reader, documents, talk)
+        reader = _job.text_views(options, documents)
+        views = _as_one(reader, _job.to_views(reader, documents, talk), documents)
         _job.check_size(options["k"], views)
         name = one_of_counts(views)
         with talk.noting_warnings():
@@ -111,6 +111,15 @@ def _outcome(options, documents, reader, X, name, model, started):
     figures = {"k": options["k"], "kl": float(model.kl_), "topics": topics}
     pipeline = Pipeline([("views", reader), ("model", model)])
     return _run.Outcome("topics", options, documents, pipeline, story, figures, started)
+
+
+def _as_one(reader: Any, views: Any, documents: Any) -> Any:
+    """Return the text columns of several views as one bag of words."""
+    texts = [spec["columns"] for spec in reader.views_.values() if spec["kind"] == "text"]
+    if len(texts) < 2 or len(texts) < len(reader.views_):
+        return views
+    columns = list(dict.fromkeys(name for names in texts for name in names))
+    return reader.set_params(views={"text": columns}).fit_transform(documents.table)
 
 
 def one_of_counts(views: Any) -> str:

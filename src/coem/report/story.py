@@ -194,7 +194,7 @@ def tell(
         n_rows=len(reading.groups),
         views=[_view(reading, name) for name in reading.views.names],
         groups=_with_stability(groups, reading, stability),
-        assignments=_assignments(reading, told.ids, names),
+        assignments=_assignments(reading, told.ids if ids is None else ids, names),
         agreement=agreement,
         trace=_trace(model),
         runs=[_flat(run) for run in getattr(model, "runs_", [])],
@@ -284,7 +284,7 @@ def _assignments(reading, ids, names):
         if reading.n_groups > 1:
             next_best = reading.proba[rows, second].astype(np.float64)
     return Assignments(
-        id=ids,
+        id=np.array([str(name) for name in ids], dtype=object),
         label=keys[first],
         name=np.array(names, dtype=object)[first],
         probability=chosen,
