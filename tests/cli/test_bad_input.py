@@ -280,3 +280,15 @@ def test_a_config_that_is_no_toml(table, coem):
 def test_a_config_with_an_unknown_option(table, coem):
     (table.parent / "c.toml").write_text("[cluster]\nkk = 3")
     assert "'kk'" in coem("cluster", table, "--config", "c.toml", code=2).stderr
+
+
+def test_a_config_with_an_option_of_no_verb(table, coem):
+    (table.parent / "c.toml").write_text("restart = 3")
+    assert "'restart'" in coem("cluster", table, "--config", "c.toml", code=2).stderr
+
+
+def test_documents_that_have_moved(finished, coem, here):
+    (here / "model.coem").write_bytes((finished / "model.coem").read_bytes())
+    assert "--file" in coem("explain", "model.coem", "--id", "p0", code=1).stderr
+    file = finished.parent / "posts.csv"
+    assert "against" in coem("explain", "model.coem", "--id", "p0", "--file", file).stdout

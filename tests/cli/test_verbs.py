@@ -206,7 +206,7 @@ def test_a_folder_of_texts(here, coem):
 
 
 def test_config(table, coem):
-    (table.parent / "c.toml").write_text('text = ["body"]\n[cluster]\nk = 3\nrestarts = 2\n')
+    (table.parent / "c.toml").write_text('text = "body"\n[cluster]\nk = 3\nrestarts = 2\n')
     coem("cluster", table, "--config", "c.toml", "--out", "a")
     assert read_json(table.parent / "a" / "run.json")["arguments"]["k"] == 3
     coem("cluster", table, "--config", "c.toml", "-k", "4", "--out", "b")

@@ -166,6 +166,9 @@ def to_views(reader: Any, documents: Documents, talk: Talk, leave_out: str | Non
         talk.note(sentence)
     sizes = ", ".join(f"{name} ({views[name].shape[1]:,} columns)" for name in views.names)
     talk.note(f"{len(documents):,} rows; views: {sizes}")
+    empty = int(views.empty.all(axis=1).sum())
+    if empty:
+        talk.note(f"{empty:,} rows are empty in every view: nothing is known of where they belong")
     return views
 
 

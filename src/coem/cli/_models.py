@@ -1,5 +1,6 @@
 """Models that were saved by a run, and the documents that they were fitted on."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coem.cli._job import Documents, read_documents
-from coem.cli._run import MODEL, read_run
+from coem.cli._run import MODEL, RUN, read_run
 from coem.cli._talk import Talk
 
 
@@ -81,13 +82,17 @@ def assign(saved: Saved, views: Any, ids: list[str]) -> Any:
     )
 
 
-def documents_of(saved: Saved, options: dict[str, Any], talk: Talk) -> Documents:
-    """Return the documents that a model is asked about: those of --file, or of its run."""
-    settings = dict(options)
-    if settings.get("source") is None:
-        told = read_run(saved.path.parent)
-        settings = {**told["arguments"], "source": told["source"]}
-        if settings["source"] is None:
-            raise ValueError("the run read its documents from stdin; name a file with --file")
-    settings["id_column"] = saved.reader.id
-    return read_documents(settings, talk)
+def documents_of(saved: Saved, source: str | None, talk: Talk, **reading: Any) -> Documents:
+    """Return the documents that a model is asked about: those of a file, or of its run."""
+    run = saved.path.parent
+    told = read_run(run) if (run / RUN).is_file() else {"arguments": {}, "source": None}
+    source = source or told["source"]
+    if source is None:
+        raise ValueError(
+            f"it is not known which documents {saved.path} was fitted on; name them with --file"
+        )
+    if not os.path.exists(source):
+        raise ValueError(f"{source} is not there any more; name the documents with --file")
+    options = {"encoding": None, "delimiter": None, "skip_bad": False, **told["arguments"]}
+    options |= {name: value for name, value in reading.items() if value}
+    return read_documents({**options, "source": source, "id_column": saved.reader.id}, talk)

@@ -31,12 +31,27 @@ def _read_config(context: click.Context, parameter: click.Parameter, value: str 
     verb = context.info_name or ""
     plain = {key: item for key, item in settings.items() if not isinstance(item, dict)}
     own = settings.get(verb, {})
+    if not isinstance(own, dict):
+        raise click.BadParameter(f"{value}: {verb} must be a table, [{verb}]")
     known = {name for p in context.command.params for name in _names(p)}
+    _check_known(plain, value)
     for key in own:
         if key not in known:
             raise click.BadParameter(f"{value}: [{verb}] has no option {key!r}")
     chosen = {key: item for key, item in {**plain, **own}.items() if key in known}
     context.default_map = {**(context.default_map or {}), **_by_name(context.command, chosen)}
+
+
+def _check_known(plain: dict[str, Any], source: str) -> None:
+    """Refuse what is an option of no verb at all."""
+    from coem.cli._program import VERBS, main
+
+    context = click.Context(main)
+    verbs = [main.get_command(context, verb) for verb in VERBS]
+    known = {name for verb in verbs if verb for p in verb.params for name in _names(p)}
+    for key in plain:
+        if key not in known:
+            raise click.BadParameter(f"{source}: no verb has an option {key!r}")
 
 
 def _names(parameter: click.Parameter) -> list[str]:
@@ -46,8 +61,11 @@ def _names(parameter: click.Parameter) -> list[str]:
 
 def _by_name(command: click.Command, chosen: dict[str, Any]) -> dict[str, Any]:
     """Return settings under the names of the parameters."""
-    homes = {name: p.name for p in command.params for name in _names(p)}
-    return {str(homes[key]): item for key, item in chosen.items()}
+    homes = {name: p for p in command.params for name in _names(p)}
+    return {
+        str(homes[key].name): [item] if homes[key].multiple and isinstance(item, str) else item
+        for key, item in chosen.items()
+    }
 
 
 config_option = click.option(

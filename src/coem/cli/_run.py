@@ -54,8 +54,8 @@ def new_run(options: dict[str, Any]) -> Iterator[Path]:
         with new_folder(target, force=options["force"], mark=RUN) as folder:
             yield folder
     except FileExistsError as error:
-        hint = "" if options["force"] else "; --force replaces a run"
-        raise ValueError(f"{error}{hint}") from None
+        said = str(error).replace("force its replacement", "replace it with --force")
+        raise ValueError(said) from None
 
 
 def write_run(folder: Path, outcome: Outcome) -> None:

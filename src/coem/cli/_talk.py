@@ -1,6 +1,7 @@
 """What is said, and where: results on stdout, progress and notes on stderr."""
 
 import json
+import math
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +39,7 @@ class Talk:
         if self.silent:
             return
         if self.as_json:
-            click.echo(json.dumps(data, ensure_ascii=False, allow_nan=False, default=_plain))
+            click.echo(json.dumps(_plain(data), ensure_ascii=False, allow_nan=False))
         else:
             click.echo(text)
 
@@ -123,7 +124,13 @@ def _cell(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can hold for the numbers and arrays of NumPy."""
+    """Return what JSON can hold; what is no number is null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
     if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float) else str(value)

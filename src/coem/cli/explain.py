@@ -34,7 +34,9 @@ def command(**options: Any) -> None:
     saved = _models.load_model(options["model"])
     if not hasattr(saved.model, "explain"):
         raise ValueError(f"{saved.path} is a {type(saved.model).__name__}, which explains no rows")
-    documents = _models.documents_of(saved, options, talk)
+    reading = {name: options[name] for name in ("encoding", "delimiter", "skip_bad")}
+    documents = _models.documents_of(saved, options["source"], talk, **reading)
+    _models.check_new(saved, documents)
     if options["wanted"] not in documents.ids:
         raise ValueError(f"{documents.source} has no document with the id {options['wanted']!r}")
     row = documents.ids.index(options["wanted"])

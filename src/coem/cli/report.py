@@ -18,6 +18,7 @@ Examples:
 @click.command("report", epilog=EXAMPLE)
 @click.argument("run", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="[report.html in RUN]")
+@click.option("--file", "source", metavar="FILE", help="The documents, if they have moved.")
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 @click.option("--examples", type=click.IntRange(1, 50), default=5, show_default=True)
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
@@ -33,7 +34,7 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     if target.exists() and not options["force"]:
         raise ValueError(f"{target} is there already; --force replaces it")
     told, saved = read_run(run), _models.load_model(run)
-    documents = _models.documents_of(saved, {}, talk)
+    documents = _models.documents_of(saved, options["source"], talk)
     if documents.fingerprint != told["fingerprint"]:
         talk.note(f"note: {documents.source} has changed since the run")
     views = saved.reader.transform(documents.table)

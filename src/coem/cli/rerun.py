@@ -33,7 +33,7 @@ def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_jso
     told = read_run(run)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run" if out is None else out
-        _repeat(told, folder, source, quiet)
+        _repeat(told, folder, source)
         differing = differences(told, read_run(folder))
     text = "\n".join(differing) if differing else "the same, to the last bit"
     talk.result(text, {"same": not differing, "differences": differing})
@@ -41,16 +41,16 @@ def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_jso
         raise click.exceptions.Exit(1)
 
 
-def _repeat(told: dict[str, Any], folder: Path, source: str | None, quiet: bool) -> None:
+def _repeat(told: dict[str, Any], folder: Path, source: str | None) -> None:
     """Run the verb again, into a folder."""
     arguments = dict(told["arguments"])
     arguments["source"] = source or told["source"]
     if arguments["source"] is None:
         raise ValueError("the run read its documents from stdin; name a file with --file")
-    arguments |= {"out": folder, "force": False, "as_json": False, "quiet": quiet}
+    arguments |= {"out": folder, "force": False, "as_json": False, "quiet": True}
     arguments["strict"] = False  # whether it converged is part of what is compared
     verb = import_module(f"coem.cli.{told['verb']}")
-    verb.run(arguments, Talk(quiet=quiet, silent=True))
+    verb.run(arguments, Talk(quiet=True, silent=True))
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
