@@ -292,3 +292,11 @@ def test_documents_that_have_moved(finished, coem, here):
     assert "--file" in coem("explain", "model.coem", "--id", "p0", code=1).stderr
     file = finished.parent / "posts.csv"
     assert "against" in coem("explain", "model.coem", "--id", "p0", "--file", file).stdout
+
+
+@pytest.mark.parametrize("change", [{"verb": "rm"}, {"schema": "1"}, {"files": None}])
+def test_a_record_of_a_run_that_is_none(change, finished, here, coem):
+    told = json.loads((finished / "run.json").read_text())
+    (here / "run").mkdir()
+    (here / "run" / "run.json").write_text(json.dumps({**told, **change}))
+    assert "record of" in coem("rerun", "run", code=1).stderr

@@ -305,3 +305,14 @@ def test_rerun_of_a_strict_run(table, coem):
     arguments = ["--text", "body", "-k", "3", "--restarts", "2", "--max-iter", "1", "--strict"]
     coem("cluster", table, *arguments, "--out", "out", code=3)
     assert "the same" in coem("rerun", "out").stdout
+
+
+@pytest.mark.parametrize("spec", ["title+body", "a+b", "x:y", "price:number", "price+year:number"])
+def test_columns_of_any_name(spec, here, coem):
+    rows = [
+        {"id": i, "title": row["title"], "body": row["body"], "a+b": row["body"]}
+        | {"x:y": row["body"], "price": i % 3 + 0.1 * i, "year": 2000 + i % 3}
+        for i, row in enumerate(posts(30))
+    ]
+    write_csv(here / "a.csv", rows)
+    coem("cluster", "a.csv", "--view", f"v={spec}", "-k", "3", "--restarts", "2", "--out", "out")

@@ -96,7 +96,7 @@ def text_views(options: dict[str, Any], documents: Documents, **settings: Any) -
 
     words = options["stop_words"]
     return TextViews(
-        chosen_views(options) or None,
+        chosen_views(options, documents.table.column_names) or None,
         id=documents.id_column,
         stop_words=None if words == "none" else words,
         min_df=options["min_df"],
@@ -109,7 +109,7 @@ def text_views(options: dict[str, Any], documents: Documents, **settings: Any) -
     )
 
 
-def chosen_views(options: dict[str, Any]) -> dict[str, Any]:
+def chosen_views(options: dict[str, Any], columns: list[str]) -> dict[str, Any]:
     """Return view -> specification, as `TextViews` takes it, from --text and --view."""
     views: dict[str, Any] = {}
     if options["text"]:
@@ -121,15 +121,21 @@ def chosen_views(options: dict[str, Any]) -> dict[str, Any]:
         if name in views:
             raise click.BadParameter(f"there are two views {name!r}", param_hint="--view")
         # By its full name: the model may be used in another folder.
-        views[name] = os.path.abspath(spec) if spec.endswith(".npy") else _columns(spec)
+        views[name] = os.path.abspath(spec) if spec.endswith(".npy") else _columns(spec, columns)
     return views
 
 
-def _columns(spec: str) -> str | list[str]:
-    """Return the columns of ``title+body``, all of the kind that the last one names."""
-    names, _, kind = spec.partition(":")
-    columns = [f"{name}:{kind}" if kind else name for name in names.split("+")]
-    return columns if len(columns) > 1 else columns[0]
+def _columns(spec: str, known: list[str]) -> str | list[str]:
+    """Return the columns of ``title+body`` or ``a+b:number``, where the kind is that of all."""
+    from coem.text._specs import KINDS
+
+    if spec in known or spec.rpartition(":")[0] in known:
+        return spec
+    parts = spec.split("+")
+    _, _, kind = parts[-1].rpartition(":")
+    if kind in KINDS:
+        parts = [part if part.endswith(f":{kind}") else f"{part}:{kind}" for part in parts]
+    return parts if len(parts) > 1 else parts[0]
 
 
 def shown_texts(documents: Documents, reader: Any) -> list[str]:

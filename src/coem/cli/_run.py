@@ -177,11 +177,29 @@ def read_run(folder: Path) -> dict[str, Any]:
         told = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}; run it again") from None
-    if not isinstance(told, dict) or not {"verb", "arguments", "schema"} <= told.keys():
+    if not isinstance(told, dict) or not KEYS.items() <= _kinds(told).items():
         raise ValueError(f"{path} is no record of a run")
+    if told["verb"] not in ("cluster", "classify", "topics"):
+        raise ValueError(f"{path} is the record of an unknown verb, {told['verb']!r}")
     if told["schema"] > SCHEMA:
         raise ValueError(f"{path} was written by a newer coem; this one reads schema {SCHEMA}")
     return told
+
+
+KEYS = {
+    "schema": int,
+    "verb": str,
+    "arguments": dict,
+    "fingerprint": str,
+    "rows": int,
+    "versions": dict,
+    "result": dict,
+    "files": dict,
+}
+
+
+def _kinds(told: dict[str, Any]) -> dict[str, type]:
+    return {key: type(value) for key, value in told.items()}
 
 
 def _plain(value: Any) -> Any:
