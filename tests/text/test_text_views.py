@@ -391,3 +391,11 @@ def test_long_rows_are_scaled_down_and_others_left_alone():
     np.testing.assert_array_equal(by_view["text"].toarray(), short["text"].toarray())
     with pytest.raises(ValueError, match="max_length must be None or a number above 0"):
         TextViews(views, max_length=0).fit(table)
+
+
+def test_lists_as_json_and_as_pandas_write_them():
+    table = {"refs": ['["a", "b c"]', "['a', 'd;e']", "a|b c", "[not a list"]}
+    reader = TextViews({"refs": "refs:list"})
+    counts = reader.fit_transform(table)["refs"].toarray()
+    assert reader.vocabulary_["refs"].tolist() == ["[not a list", "a", "b c", "d;e"]
+    np.testing.assert_array_equal(counts, [[0, 1, 1, 0], [0, 1, 0, 1], [0, 1, 1, 0], [1, 0, 0, 0]])

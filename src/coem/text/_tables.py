@@ -1,8 +1,10 @@
 """Tables of any kind as pyarrow's, and their columns as the views need them."""
 
+import ast
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 import narwhals as nw
 import numpy as np
@@ -189,12 +191,9 @@ def _split(text):
         return []
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
-        try:
-            items = json.loads(text)
-        except ValueError:
-            items = None
-        if isinstance(items, list):
-            return [str(item) for item in items if item is not None]
+        for read in (json.loads, ast.literal_eval):  # as JSON has it, or as pandas writes it
+            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                return [str(item) for item in read(text) if item is not None]
     return [item.strip() for item in SEPARATOR.split(text)]
 
 
