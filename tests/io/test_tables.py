@@ -361,3 +361,10 @@ def test_chunks_do_not_matter(write, monkeypatch):
     assert parts.data.equals(whole.data)
     assert parts.fingerprint == whole.fingerprint
     assert np.array_equal(whole.data["id"].to_numpy(), np.arange(300))
+
+
+def test_versions_are_no_numbers(tmp_path):
+    (tmp_path / "a.csv").write_text("id,price\n1.1,2.5\n1.10,3.5\n")
+    data = read_table(tmp_path / "a.csv").data
+    assert data.column("id").to_pylist() == ["1.1", "1.10"]
+    assert data.column("price").to_pylist() == [2.5, 3.5]

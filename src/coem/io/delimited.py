@@ -267,7 +267,7 @@ def as_numbers(column: Any) -> Any:
     """Return a column of text as numbers if all of it is, but for cells that say it is missing.
 
     Nothing is lost: an identifier with zeros in front, or of more digits than a number has, stays
-    text.
+    text, and so do cells that are different as text and the same as numbers.
     """
     for part in (column.slice(0, 100), column):  # most columns of text say so soon
         cells = pc.utf8_trim_whitespace(part)
@@ -279,7 +279,10 @@ def as_numbers(column: Any) -> Any:
     trimmed = pc.utf8_trim_whitespace(column)
     values = pc.if_else(pc.is_in(trimmed, pa.array(MISSING)), None, trimmed)
     if not _all_match(cells, INTEGER):
-        return pc.cast(values, pa.float64())
+        numbers = pc.cast(values, pa.float64())
+        # 1.1 and 1.10 are one number, and may be two versions.
+        lost = pc.count_distinct(numbers).as_py() < pc.count_distinct(values).as_py()
+        return column if lost else numbers
     try:
         return pc.cast(pc.replace_substring_regex(values, r"^\+", ""), pa.int64())
     except pa.ArrowInvalid:  # more digits than that
