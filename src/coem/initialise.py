@@ -126,11 +126,13 @@ class _Directions:
         X = data.views[0]
         self.rows = Lloyd(X, [(block.rows, block.views[0]) for block in data.blocks], k)
         self.weight, self.weights = data.weight, [data.view_weight(0)]
+        self.empty = slice(0, 0) if data.empty is None else data.empty[:, 0]
 
     def improve(self, labels: Array, rounds: int) -> tuple[float, Array]:
         """Return what some rounds from a partition achieve, and where they end."""
-        mine = np.asarray(labels, dtype=np.int32).reshape(-1)
+        mine = np.array(labels, dtype=np.int32).reshape(-1)
         for _ in range(rounds):
+            mine[self.empty] = -1  # or they would count among the rows of a cluster
             sums, lengths = self.rows.sum_rows(mine, self.weight)
             fallback = sums if lengths.all() else pooled_rows(sums)
             self.rows.assign(unit_rows(sums, lengths, fallback, self.rows.X.dtype))
