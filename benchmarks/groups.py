@@ -7,13 +7,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import normalized_mutual_info_score
 
-from coem import MixtureClusterer, Views
-from coem.cli._options import MAX_LENGTH
+from coem import MixtureClusterer
 from coem.cli.cluster import TOL
 from coem.datasets import fetch_cluto
 from coem.metrics import cluster_entropy
 from coem.selection import stability
-from coem.text.scaling import shorten
 
 SETS = ("re0", "fbis", "la1", "hitech", "tr11", "wap")
 
@@ -26,8 +24,7 @@ def main():
         rows = TfidfTransformer().fit_transform(data.views["words"])
         theirs = KMeans(k, n_init=10, random_state=0).fit_predict(rows)
         model = MixtureClusterer(k, max_iter=200, tol=TOL)
-        views = Views(words=shorten(data.views["words"], MAX_LENGTH))
-        ours = stability(model, views, keep="central", random_state=0, n_jobs=2).labels
+        ours = stability(model, data.views, keep="central", random_state=0, n_jobs=2).labels
         figures = [
             score(data.target, labels)
             for labels in (theirs, ours)

@@ -10,7 +10,6 @@ import click
 Decorator = Callable[[Any], Any]
 
 FORMATS = ("csv", "jsonl", "parquet")
-MAX_LENGTH = 100.0  # docs/design.md, "The program", has the figures
 
 
 def options(*decorators: Decorator) -> Decorator:
@@ -123,9 +122,7 @@ view_options = options(
     click.option(
         "--max-length",
         type=click.FloatRange(1),
-        default=MAX_LENGTH,
-        show_default=True,
-        help="Words that a document counts at most; longer ones are scaled down.",
+        help="Words that a document counts at most; longer ones are scaled down. [all]",
     ),
     click.option(
         "--ngrams",
