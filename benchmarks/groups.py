@@ -8,7 +8,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import normalized_mutual_info_score
 
 from coem import MixtureClusterer
-from coem.cli.cluster import TOL
+from coem.cli._job import TOL
 from coem.datasets import fetch_cluto
 from coem.metrics import cluster_entropy
 from coem.selection import stability

@@ -8,12 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from coem.engine import LocalEngine
 from coem.families import Gaussian, VonMisesFisher
 from coem.families.base import Family
 from coem.kernels import counts
-from coem.kernels.lloyd import Lloyd, pooled_rows, unit_rows
 from coem.latent.block import Partition
+from coem.latent.means import Directions, Means, one_hot, row_weight
 from coem.latent.mixture import Mixture, MixtureTheta, pooled
 from coem.latent.sphere import refill
 from coem.stats import Stats
@@ -47,9 +46,9 @@ def start(
 def _nearest(model: Mixture, data: Partition, rng: Rng, *, spread_out: bool) -> Array:
     """Return responsibilities that give every row to the nearest of some rows."""
     distances = _Distances([_scaled(X) for X in data.views], data.empty)
-    weight = _row_weight(data)
+    weight = row_weight(data)
     seeds = _choose(weight, distances, model.n_components, rng, spread_out=spread_out)
-    return _one_hot(distances.nearest(seeds), model.n_components)
+    return one_hot(distances.nearest(seeds), model.n_components)
 
 
 def _spherical(model: Mixture, data: Partition, rng: Rng) -> Array:
@@ -63,87 +62,23 @@ def _spherical(model: Mixture, data: Partition, rng: Rng) -> Array:
     views = enumerate(zip(model.families, data.views, strict=True))
     families, rows = zip(*(_turned(f, X, data.view_weight(v)) for v, (f, X) in views), strict=True)
     turned, k = Partition(rows, data.empty, data.weight), model.n_components
-    means: _Directions | _Means
+    means: Directions | Means
     if len(rows) == 1 and isinstance(families[0], VonMisesFisher):
-        means = _Directions(turned, k)
+        means = Directions(turned, k)
     else:
-        means = _Means(
+        means = Means(
             Mixture(families, k, coupling=model.coupling, rule="hard", weights="uniform"), turned
         )
     distances = _Distances([(X, _squares(X)) for X in rows], data.empty)
     _, beginnings = _choose_apart(
-        _row_weight(data), distances, k, rng, BEGINNINGS, order=_by_content(rows)
+        row_weight(data), distances, k, rng, BEGINNINGS, order=_by_content(rows)
     )
     tries = [means.improve(labels, FIRST_ROUNDS) for labels in beginnings]
     _, best = max(tries, key=lambda run: run[0])
     _, best = means.improve(best, MORE_ROUNDS)
     for labels, fit, weight in zip(best, means.fits, means.weights, strict=True):
         _fill_gaps(labels, fit, weight, k)
-    return _one_hot(best, k)
-
-
-class _Means:
-    """K-means over views, with a coupling."""
-
-    def __init__(self, model: Mixture, data: Partition) -> None:
-        self.model, self.data = model, data
-
-    def improve(self, labels: Array, rounds: int) -> tuple[float, Array]:
-        """Return what some rounds from partitions achieve, larger being better, and where they end.
-
-        The partitions that they end with are of shape (n_views, n_rows), or one for all views.
-        """
-        model, data = self.model, self.data
-        engine = LocalEngine(1)  # the kernels have the threads that were lent
-        theta, objective = model.from_resp(data, _one_hot(labels, model.n_components)), -np.inf
-        for _ in range(rounds):
-            for turn in range(model.n_turns):
-                if turn > 0:
-                    model.refresh(engine, data, theta, turn - 1, 1.0)
-                theta = model.m_step(engine, data, theta, turn, 1.0)
-            summary = model.e_step(engine, data, theta, 1.0, 1.0)
-            assert summary is not None
-            objective = summary.objective
-        return objective, data.cache.resp.argmax(axis=2)
-
-    @property
-    def fits(self) -> list[Array]:
-        """How well every row fits, for every partition."""
-        return list(self.data.cache.evidence)
-
-    @property
-    def weights(self) -> list[Array | None]:
-        """The weights of the rows, for every partition."""
-        if not self.model.separate:
-            return [_row_weight(self.data)]
-        return [self.data.view_weight(v) for v in range(len(self.data.views))]
-
-
-class _Directions:
-    """The same for the directions of one view, where a partition takes the place of posteriors."""
-
-    def __init__(self, data: Partition, k: int) -> None:
-        X = data.views[0]
-        self.rows = Lloyd(X, [(block.rows, block.views[0]) for block in data.blocks], k)
-        self.weight, self.weights = data.weight, [data.view_weight(0)]
-        self.empty = slice(0, 0) if data.empty is None else data.empty[:, 0]
-
-    def improve(self, labels: Array, rounds: int) -> tuple[float, Array]:
-        """Return what some rounds from a partition achieve, and where they end."""
-        mine = np.array(labels, dtype=np.int32).reshape(-1)
-        for _ in range(rounds):
-            mine[self.empty] = -1  # or they would count among the rows of a cluster
-            sums, lengths = self.rows.sum_rows(mine, self.weight)
-            fallback = sums if lengths.all() else pooled_rows(sums)
-            self.rows.assign(unit_rows(sums, lengths, fallback, self.rows.X.dtype))
-            mine = self.rows.labels.copy()
-        cosines, weight = self.rows.cosines, self.weights[0]
-        return float(cosines.sum() if weight is None else weight @ cosines), mine[np.newaxis]
-
-    @property
-    def fits(self) -> list[Array]:
-        """How well every row fits."""
-        return [self.rows.cosines]
+    return one_hot(best, k)
 
 
 def _fill_gaps(labels: Array, fit: Array, weight: Array | None, k: int) -> None:
@@ -151,14 +86,6 @@ def _fill_gaps(labels: Array, fit: Array, weight: Array | None, k: int) -> None:
     present = labels if weight is None else np.where(weight > 0, labels, -1)
     for component, row in refill(present, fit, k):
         labels[row] = component
-
-
-def _one_hot(labels: Array, k: int) -> Array:
-    return np.eye(k, dtype=np.float32)[labels]
-
-
-def _row_weight(data: Partition) -> Array:
-    return np.concatenate([block.row_weight() for block in data.blocks])
 
 
 def _turned(family: Family, X: Matrix, weight: Array | None) -> tuple[Family, Matrix]:

@@ -4,6 +4,7 @@ import errno
 import gzip
 import json
 import os
+import re
 import shutil
 import zipfile
 
@@ -52,8 +53,6 @@ def test_files_that_cannot_be_read(name, here, coem):
     assert result.stderr.startswith("coem: error: ")
     assert result.stderr.count("\n") == 1
     assert name in result.stderr
-    import re
-
     assert re.search(message, result.stderr), result.stderr
     assert files_in(here) == [name]
 
@@ -117,8 +116,6 @@ def test_bad_rows_can_be_left_out(here, coem):
     ],
 )
 def test_arguments(arguments, code, message, table, coem):
-    import re
-
     extra = [] if arguments[0] in ("--text", "--view") else ["--text", "body"]
     size = [] if arguments[0] == "-k" else ["-k", "3"]
     given = [*extra, *size, "--restarts", "2"] if arguments[0] != "--restarts" else [*extra, *size]

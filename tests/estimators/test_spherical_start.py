@@ -20,6 +20,7 @@ from coem.initialise import (
     _turned,
 )
 from coem.latent.block import Partition
+from coem.latent.means import Directions, Means
 from coem.latent.mixture import Mixture
 from coem.metrics import cluster_entropy
 
@@ -246,3 +247,26 @@ def test_a_classifier_starts_from_its_labels():
     X, topic = corpus()
     with pytest.raises(ValueError, match="init must be one of 'random', 'rows', 'k-means\\+\\+'"):
         MixtureClassifier(init="spherical").fit(X, topic)
+
+
+# -- one view of directions --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("rounds", [1, 3, 8])
+def test_partitions_take_the_place_of_posteriors(rounds, weighted):
+    """`Directions` is `Means` with one view of directions, in less memory and time."""
+    rng = np.random.default_rng(rounds)
+    X, _ = corpus(seed=rounds)
+    X = sp.csr_matrix(np.where(rng.random((X.shape[0], 1)) < 0.1, 0, X.toarray()), dtype=np.float32)
+    family, rows = _turned(Multinomial(), X, None)
+    empty = np.asarray(X.sum(axis=1) == 0).reshape(-1, 1)
+    weight = rng.integers(1, 4, X.shape[0]).astype(float) if weighted else None
+    data, k = Partition((rows,), empty, weight), 4
+    begin = rng.integers(k, size=(1, X.shape[0]))
+    quick = Directions(data, k)
+    slow = Means(Mixture((family,), k, rule="hard", weights="uniform"), data)
+    (_, mine), (_, theirs) = quick.improve(begin, rounds), slow.improve(begin, rounds)
+    filled = ~empty[:, 0]
+    assert empty.any()
+    np.testing.assert_array_equal(mine[0, filled], theirs[0, filled])

@@ -9,6 +9,7 @@ import numpy as np
 
 from coem.cli._talk import Talk
 
+TOL = 1e-5  # relative; groups and classes hardly change after that
 EXCERPT = 2000  # characters of a document that are kept to be shown
 
 
@@ -28,16 +29,17 @@ class Documents:
         return len(self.ids)
 
 
-def read_documents(options: dict[str, Any], talk: Talk) -> Documents:
-    """Return the rows of the file that the options name."""
+def read_source(options: dict[str, Any]) -> Any:
+    """Return the table that the options name, and its bad rows."""
     from coem.io.tables import read_table
 
-    found = read_table(
-        options["source"],
-        encoding=options["encoding"],
-        delimiter=options["delimiter"],
-        skip_bad=options["skip_bad"],
-    )
+    reading = {name: options[name] for name in ("encoding", "delimiter", "skip_bad")}
+    return read_table(options["source"], **reading)
+
+
+def read_documents(options: dict[str, Any], talk: Talk) -> Documents:
+    """Return the rows of the file that the options name."""
+    found = read_source(options)
     if found.bad:
         first, why = found.bad[0]
         talk.note(f"{len(found.bad)} bad rows were left out; the first is row {first}: {why}")

@@ -56,30 +56,10 @@ def check_new(saved: Saved, documents: Documents) -> None:
 
 def assign(saved: Saved, views: Any, ids: list[str]) -> Any:
     """Return the table of the groups or classes of rows."""
-    import pyarrow as pa
+    from coem.cli._run import as_table
+    from coem.report import assign
 
-    if not hasattr(saved.model, "predict_proba"):  # topics have shares
-        proba = np.asarray(saved.model.transform(views[views.names[0]]))
-    else:
-        proba = np.asarray(saved.model.predict_proba(views))
-    order = np.argsort(-proba, axis=1, kind="stable")
-    first, second = order[:, 0], order[:, min(1, proba.shape[1] - 1)]
-    rows = np.arange(len(proba))
-    labels = getattr(saved.model, "classes_", np.arange(proba.shape[1]))
-    names = saved.names or [str(label) for label in labels]
-    several = len(views.names) > 1 and hasattr(saved.model, "disagreement")
-    disagreement = saved.model.disagreement(views) if several else np.zeros(len(proba))
-    return pa.table(
-        {
-            "id": ids,
-            "label": labels[first].tolist(),
-            "name": [names[j] for j in first],
-            "probability": proba[rows, first],
-            "second": labels[second].tolist(),
-            "second_probability": proba[rows, second],
-            "disagreement": disagreement,
-        }
-    )
+    return as_table(assign(saved.model, views, ids, saved.names))
 
 
 def documents_of(saved: Saved, source: str | None, talk: Talk, **reading: Any) -> Documents:

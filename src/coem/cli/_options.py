@@ -137,6 +137,11 @@ size_option = click.option(
     "-k", "--k", type=click.IntRange(1), help="How many. If not given, it is chosen."
 )
 
+machine_options = options(
+    click.option("--seed", type=click.IntRange(0), default=0, show_default=True),
+    click.option("--threads", type=click.IntRange(1), help="Threads. [all processors]"),
+)
+
 fitting_options = options(
     click.option(
         "--restarts",
@@ -152,8 +157,7 @@ fitting_options = options(
         show_default=True,
         help="Most rounds of a run.",
     ),
-    click.option("--seed", type=click.IntRange(0), default=0, show_default=True),
-    click.option("--threads", type=click.IntRange(1), help="Threads. [all processors]"),
+    machine_options,
     click.option("--strict", is_flag=True, help="Exit with 3 if the best run did not converge."),
 )
 

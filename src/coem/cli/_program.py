@@ -23,7 +23,7 @@ VERBS = (
     "info",
     "completion",
 )
-ERROR, USAGE, NOT_CONVERGED = 1, 2, 3  # exit codes; click's own for usage is 2
+ERROR, NOT_CONVERGED = 1, 3  # exit codes; 2 is click's own, for usage
 
 
 class Verbs(click.Group):

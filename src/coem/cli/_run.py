@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from coem.cli._job import Documents
-from coem.cli._talk import Talk
+from coem.cli._talk import Talk, to_json
 
 MODEL, CLUSTERS, TRACE = "model.coem", "clusters.csv", "trace.jsonl"
 REPORT, RUN = "report.html", "run.json"
@@ -69,20 +69,20 @@ def write_run(folder: Path, outcome: Outcome) -> None:
     coem.save(
         outcome.pipeline, folder / MODEL, extra=names, fingerprint=outcome.documents.fingerprint
     )
-    write_table(assignments(story), folder / f"{ASSIGNMENTS}.{options['form']}")
+    write_table(as_table(story.assignments), folder / f"{ASSIGNMENTS}.{options['form']}")
     write_table(clusters(story), folder / CLUSTERS)
-    lines = [json.dumps(record, default=float) for record in _history(outcome.pipeline)]
+    lines = [to_json(record) for record in _history(outcome.pipeline)]
     (folder / TRACE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     if not options["no_report"]:
         write_report(story, folder / REPORT)
     (folder / RUN).write_text(_run_json(outcome, folder), encoding="utf-8")
 
 
-def assignments(story: Any) -> Any:
-    """Return the table of all rows."""
+def as_table(assignments: Any) -> Any:
+    """Return the groups of rows as a table."""
     import pyarrow as pa
 
-    columns = vars(story.assignments).items()
+    columns = vars(assignments).items()
     return pa.table({name: pa.array(values.tolist(), from_pandas=True) for name, values in columns})
 
 
@@ -137,7 +137,7 @@ def _run_json(outcome: Outcome, folder: Path) -> str:
         "result": outcome.figures,
         "files": {path.name: digest(path) for path in sorted(folder.iterdir())},
     }
-    return json.dumps(told, indent=2, ensure_ascii=False, default=_plain) + "\n"
+    return to_json(told, indent=2) + "\n"
 
 
 def _is_file(outcome: Outcome) -> bool:
@@ -200,10 +200,6 @@ KEYS = {
 
 def _kinds(told: dict[str, Any]) -> dict[str, type]:
     return {key: type(value) for key, value in told.items()}
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def finish(talk: Talk, options: dict[str, Any], *, converged: bool) -> None:

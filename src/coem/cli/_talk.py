@@ -1,7 +1,6 @@
 """What is said, and where: results on stdout, progress and notes on stderr."""
 
 import json
-import math
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +38,7 @@ class Talk:
         if self.silent:
             return
         if self.as_json:
-            click.echo(json.dumps(_plain(data), ensure_ascii=False, allow_nan=False))
+            click.echo(to_json(data))
         else:
             click.echo(text)
 
@@ -123,14 +122,8 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _plain(value: Any) -> Any:
-    """Return what JSON can hold; what is no number is null."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, str | int | float) else str(value)
+def to_json(value: Any, **how: Any) -> str:
+    """Return anything as JSON; what is no number is null."""
+    from coem.report.story import plain
+
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, **how)

@@ -6,6 +6,7 @@ import click
 
 from coem.cli._options import (
     config_option,
+    machine_options,
     reading_options,
     source_argument,
     talk_options,
@@ -37,8 +38,7 @@ def _numbers(context: click.Context, parameter: click.Parameter, value: str | No
 @source_argument
 @view_options
 @click.option("--among", metavar="K,K,...", callback=_numbers, help="Numbers to try. [2 to 64]")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--threads", type=click.IntRange(1), help="Threads. [all processors]")
+@machine_options
 @reading_options
 @config_option
 @talk_options

@@ -9,6 +9,7 @@ import numpy as np
 from coem.cli._options import (
     config_option,
     folder_options,
+    machine_options,
     reading_options,
     source_argument,
     talk_options,
@@ -21,7 +22,6 @@ Examples:
   coem classify mail.csv --text body --label folder
   coem classify posts.jsonl --label topic --view title=title --view body=text --doctor
 """
-TOL = 1e-5
 
 
 @click.command("classify", epilog=EXAMPLE)
@@ -40,8 +40,7 @@ TOL = 1e-5
 )
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
 @click.option("--max-iter", type=click.IntRange(1), default=200, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--threads", type=click.IntRange(1), help="Threads. [all processors]")
+@machine_options
 @click.option("--strict", is_flag=True, help="Exit with 3 if there is no convergence.")
 @folder_options
 @reading_options
@@ -100,7 +99,7 @@ def check_labels(labels: np.ndarray, column: str) -> None:
 def _model(options: dict[str, Any], views: Any, labels: Any, family: Any, talk: Talk) -> Any:
     """Return the model, and what the doctor said."""
     from coem import MixtureClassifier
-    from coem.cli._job import threads
+    from coem.cli._job import TOL, threads
 
     model = MixtureClassifier(
         family=family,

@@ -80,7 +80,7 @@ def _choose(options: dict[str, Any], views: Any, family: Any, talk: Talk) -> int
 def _fit(options: dict[str, Any], views: Any, k: int, family: Any, talk: Talk) -> Any:
     """Return the best of some runs, and what the others say of its groups."""
     from coem import MixtureClusterer
-    from coem.cli._job import threads
+    from coem.cli._job import TOL, threads
     from coem.selection import stability
 
     model = MixtureClusterer(k, family=family, max_iter=options["max_iter"], tol=TOL)
@@ -94,9 +94,6 @@ def _fit(options: dict[str, Any], views: Any, k: int, family: Any, talk: Talk) -
             n_jobs=threads(options),
             on_run=lambda fit: bar.step(f"objective {fit.objective_:.6g}"),
         )
-
-
-TOL = 1e-5  # relative; groups hardly change after that
 
 
 def _outcome(options, documents, reader, views, found, started):

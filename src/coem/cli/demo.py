@@ -38,7 +38,7 @@ def command(out: Path, quiet: bool, as_json: bool) -> None:
     written = _write_table(file)
     options = _options(file, len(set(written["chapter"])), out / GROUPS)
     story = _cluster(options, talk)
-    figures = {**_one_view(options, talk), **story, **_few_labels(options, talk)}
+    figures = {**_one_view(options), **story, **_few_labels(options)}
     talk.result(_told(figures, options), figures)
 
 
@@ -74,18 +74,18 @@ def _cluster(options: dict[str, Any], talk: Talk) -> dict[str, Any]:
     return {"co_em_entropy": found["entropy_bits"], "co_em_nmi": found["nmi"]}
 
 
-def _one_view(options: dict[str, Any], talk: Talk) -> dict[str, Any]:
+def _one_view(options: dict[str, Any]) -> dict[str, Any]:
     """Return how good groups are that know only the words."""
     from sklearn.metrics import normalized_mutual_info_score
 
     from coem import MixtureClusterer
-    from coem.cli._job import threads
+    from coem.cli._job import TOL, threads
     from coem.metrics import cluster_entropy
 
     views, chapters = _read(options)
     model = MixtureClusterer(
         options["k"],
-        tol=1e-5,
+        tol=TOL,
         n_init=options["restarts"],
         n_jobs=threads(options),
         random_state=options["seed"],
@@ -100,9 +100,10 @@ def _one_view(options: dict[str, Any], talk: Talk) -> dict[str, Any]:
     }
 
 
-def _few_labels(options: dict[str, Any], talk: Talk) -> dict[str, Any]:
+def _few_labels(options: dict[str, Any]) -> dict[str, Any]:
     """Return the accuracy on modules without a label, from a few labels a chapter."""
     from coem import MixtureClassifier
+    from coem.cli._job import TOL
     from coem.text import ScaleLength
 
     views, chapters = _read(options)
@@ -115,7 +116,7 @@ def _few_labels(options: dict[str, Any], talk: Talk) -> dict[str, Any]:
     found = {"labels": int((~rest).sum())}
     for name, data in (("words_accuracy", views[["words"]]), ("co_em_accuracy", views)):
         with Talk(quiet=True).noting_warnings():
-            model = MixtureClassifier(tol=1e-5).fit(ScaleLength().fit_transform(data), few)
+            model = MixtureClassifier(tol=TOL).fit(ScaleLength().fit_transform(data), few)
         found[name] = float(
             (model.predict(ScaleLength().fit_transform(data)) == chapters)[rest].mean()
         )

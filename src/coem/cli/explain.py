@@ -29,6 +29,7 @@ def command(**options: Any) -> None:
     What the words and the sizes of the groups contribute adds up to the log odds.
     """
     from coem.cli import _job, _models
+    from coem.report.texts import excerpt
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     saved = _models.load_model(options["model"])
@@ -42,14 +43,8 @@ def command(**options: Any) -> None:
     row = documents.ids.index(options["wanted"])
     views = saved.reader.transform(documents.table)[[row]]
     told = saved.model.explain(views)[0]
-    text = documents_text(_job.shown_texts(documents, saved.reader)[row])
+    text = excerpt(_job.shown_texts(documents, saved.reader)[row], 200)
     talk.result(*_told(saved, told, options["words"], text))
-
-
-def documents_text(text: str) -> str:
-    """Return the beginning of a document on one line."""
-    words = " ".join(text.split())
-    return words if len(words) <= 200 else f"{words[:197]}..."
 
 
 def _told(saved: Any, told: Any, n_words: int, text: str) -> tuple[str, dict[str, Any]]:

@@ -60,15 +60,10 @@ def _of_model(path: Path, talk: Talk) -> None:
 
 
 def _of_table(options: dict[str, Any], talk: Talk) -> None:
-    from coem.io.tables import read_table
+    from coem.cli._job import read_source
     from coem.text._guess import guess_views
 
-    found = read_table(
-        options["source"],
-        encoding=options["encoding"],
-        delimiter=options["delimiter"],
-        skip_bad=options["skip_bad"],
-    )
+    found = read_source(options)
     rows = []
     for name, column in zip(found.data.column_names, found.data.columns, strict=True):
         missing = column.null_count

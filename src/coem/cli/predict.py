@@ -63,16 +63,11 @@ def _check_target(out: Path | None, force: bool) -> None:
 
 
 def _write(rows: Any, out: Path | None, talk: Talk) -> None:
-    from coem.io.tables import write_table
+    from coem.io.tables import table_as, write_table
 
     if out is not None:
         write_table(rows, out)
     elif talk.as_json:
         talk.result("", rows.to_pylist())
     else:
-        import csv
-        import sys
-
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(rows.column_names)
-        writer.writerows(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+        click.echo(table_as(".csv", rows), nl=False)

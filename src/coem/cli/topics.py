@@ -8,6 +8,7 @@ import click
 from coem.cli._options import (
     config_option,
     folder_options,
+    machine_options,
     reading_options,
     source_argument,
     talk_options,
@@ -40,8 +41,7 @@ Examples:
     show_default=True,
     help="Iterations before and after the coupling.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--threads", type=click.IntRange(1), help="Threads. [all processors]")
+@machine_options
 @folder_options
 @reading_options
 @config_option

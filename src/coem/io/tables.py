@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable
@@ -220,6 +221,13 @@ def write_table(data: Any, path: str | os.PathLike[str]) -> None:
         with pa.CompressedOutputStream(sink, "zstd") as stream:
             WRITERS[suffix](data, stream)
         file.write(sink.getvalue())
+
+
+def table_as(suffix: str, data: Any) -> bytes:
+    """Return the bytes that `write_table` would write to a file with this extension."""
+    sink = io.BytesIO()
+    WRITERS[suffix](data, sink)
+    return sink.getvalue()
 
 
 def _write_csv(data: Any, file: Any, delimiter: str = ",") -> None:

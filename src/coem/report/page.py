@@ -3,8 +3,6 @@
 import base64
 import hashlib
 import json
-import os
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
+from coem.io import new_file
 from coem.report import svg
 from coem.report.story import plain
 
@@ -68,25 +67,10 @@ def write_report(story, path):
     path : Path
         The file.
     """
-    path = Path(path)
-    html = render(story)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(html)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    return path
-
-
-def _umask():
-    """Return which rights new files do not get; there is no way to ask but to set it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    html = render(story).encode()
+    with new_file(path) as file:
+        file.write(html)
+    return Path(path)
 
 
 # -- what the template needs --------------------------------------------------------------------

@@ -205,6 +205,28 @@ def tell(
     )
 
 
+def assign(model, views, ids, names=None):
+    """Return the groups of rows, as `tell` would.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model that `tell` knows.
+    views : matrix, list, dict or Views
+        Rows as the model takes them.
+    ids : sequence of length n_rows
+        What rows are called.
+    names : sequence of str, optional
+        What groups are called; else they are named by what the model calls them.
+
+    Returns
+    -------
+    assignments : Assignments
+    """
+    reading = read(model, views)
+    return _assignments(reading, ids, names or [clean(key) for key in reading.keys])
+
+
 def _names(reading, words):
     """Return the names of the groups: a class has one already."""
     if reading.noun == "class":
