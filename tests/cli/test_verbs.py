@@ -310,3 +310,19 @@ def test_columns_of_any_name(spec, here, coem):
     ]
     write_csv(here / "a.csv", rows)
     coem("cluster", "a.csv", "--view", f"v={spec}", "-k", "3", "--restarts", "2", "--out", "out")
+
+
+def test_long_documents_are_shortened_and_pseudo_counts_with_them(here, coem):
+    rows = posts(30)
+    rows[0]["body"] = f"{rows[0]['body']} " * 40
+    table = write_csv(here / "posts.csv", rows)
+    command = ("cluster", table, "--text", "body", "-k", "3", "--restarts", "2")
+    coem(*command, "--max-length", "20", "--out", "short")
+    coem(*command, "--max-length", "0", "--out", "whole")
+    short, whole = (library.load(f"{name}/model.coem") for name in ("short", "whole"))
+    lengths = np.asarray(short[0].transform(rows)["text"].sum(axis=1)).ravel()
+    assert lengths.max() == pytest.approx(20)
+    everything = whole[0].transform(rows)["text"].sum()
+    assert short[1].families_["text"].alpha == pytest.approx(lengths.sum() / everything)
+    assert whole[1].families_["text"].alpha == 1.0
+    assert "No such option" in coem("classify", table, "--max-length", "5", code=2).stderr

@@ -370,6 +370,7 @@ def test_fitted_state_is_plain():
         "guesses_",
         "vocabulary_",
         "links_",
+        "kept_",
         "feature_names_in_",
         "n_features_in_",
     }
@@ -383,7 +384,10 @@ def test_long_rows_are_scaled_down_and_others_left_alone():
     table = {"text": ["red blue red blue red red", "red", "green blue"], "tags": ["a|b|c"] * 3}
     views = {"text": "text", "tags": "tags:list"}
     plain = TextViews(views).fit_transform(table)
-    short = TextViews(views, max_length=3).fit_transform(table)
+    reader = TextViews(views, max_length=3)
+    short = reader.fit_transform(table)
+    assert reader.kept_ == {"text": pytest.approx(6 / 9)}
+    assert (reader.transform(table)["text"] != short["text"]).nnz == 0
     expected = plain["text"].toarray() * np.array([[0.5], [1.0], [1.0]])
     np.testing.assert_allclose(short["text"].toarray(), expected)
     np.testing.assert_array_equal(short["tags"].toarray(), plain["tags"].toarray())

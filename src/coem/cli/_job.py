@@ -104,7 +104,7 @@ def text_views(options: dict[str, Any], documents: Documents, **settings: Any) -
         min_df=options["min_df"],
         max_df=options["max_df"],
         max_features=options["max_features"],
-        max_length=options["max_length"],
+        max_length=options.get("max_length") or None,
         ngram_range=(1, options["ngrams"]),
         n_jobs=threads(options),
         **settings,
@@ -180,16 +180,21 @@ def to_views(reader: Any, documents: Documents, talk: Talk, leave_out: str | Non
     return views
 
 
-def families(reader: Any) -> Any:
-    """Return the families of the views: numbers are Gaussian, and vectors are directions."""
+def families(reader: Any) -> dict[str, Any]:
+    """Return the families of the views: numbers are Gaussian, and vectors are directions.
+
+    Where long documents were shortened the pseudo-counts go down with them: they would drown a
+    small collection otherwise.
+    """
+    from coem.families import Multinomial
+
     dense = {
         "number": "gaussian",
         **dict.fromkeys(("vector", "array", "embed"), "von_mises_fisher"),
     }
+    shortened = {name: Multinomial(alpha=kept) for name, kept in reader.kept_.items()}
     kinds = {name: spec["kind"] for name, spec in reader.views_.items()}
-    if not dense.keys() & set(kinds.values()):
-        return "auto"
-    return {name: dense.get(kind, "auto") for name, kind in kinds.items()}
+    return {name: dense.get(kind, "auto") for name, kind in kinds.items()} | shortened
 
 
 def check_size(k: int, views: Any) -> None:

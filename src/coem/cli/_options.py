@@ -9,6 +9,7 @@ import click
 
 Decorator = Callable[[Any], Any]
 
+LENGTH = 150.0  # docs/design.md, "The program", has the measurements
 FORMATS = ("csv", "jsonl", "parquet")
 
 
@@ -120,17 +121,20 @@ view_options = options(
         "--max-features", type=click.IntRange(1), help="Most frequent words of a view to keep."
     ),
     click.option(
-        "--max-length",
-        type=click.FloatRange(1),
-        help="Words that a document counts at most; longer ones are scaled down. [all]",
-    ),
-    click.option(
         "--ngrams",
         type=click.IntRange(1, 5),
         default=1,
         show_default=True,
         help="Longest run of words that counts as one.",
     ),
+)
+
+length_option = click.option(
+    "--max-length",
+    type=click.FloatRange(0),
+    default=LENGTH,
+    show_default=True,
+    help="Words that a document counts at most: longer ones are scaled down. 0 counts all.",
 )
 
 size_option = click.option(

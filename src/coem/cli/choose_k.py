@@ -6,6 +6,7 @@ import click
 
 from coem.cli._options import (
     config_option,
+    length_option,
     machine_options,
     reading_options,
     source_argument,
@@ -37,6 +38,7 @@ def _numbers(context: click.Context, parameter: click.Parameter, value: str | No
 @click.command("choose-k", epilog=EXAMPLE)
 @source_argument
 @view_options
+@length_option
 @click.option("--among", metavar="K,K,...", callback=_numbers, help="Numbers to try. [2 to 64]")
 @machine_options
 @reading_options

@@ -9,6 +9,7 @@ from coem.cli._options import (
     config_option,
     fitting_options,
     folder_options,
+    length_option,
     reading_options,
     size_option,
     source_argument,
@@ -29,6 +30,7 @@ Examples:
 @click.command("cluster", epilog=EXAMPLE)
 @source_argument
 @view_options
+@length_option
 @size_option
 @click.option(
     "--label", metavar="COLUMN", help="True classes, to judge the groups by; not learned from."

@@ -79,12 +79,13 @@ def _one_view(options: dict[str, Any]) -> dict[str, Any]:
     from sklearn.metrics import normalized_mutual_info_score
 
     from coem import MixtureClusterer
-    from coem.cli._job import TOL, threads
+    from coem.cli._job import TOL, families, threads
     from coem.metrics import cluster_entropy
 
-    views, chapters = _read(options)
+    reader, views, chapters = _read(options)
     model = MixtureClusterer(
         options["k"],
+        family=families(reader)["words"],
         tol=TOL,
         n_init=options["restarts"],
         n_jobs=threads(options),
@@ -106,7 +107,7 @@ def _few_labels(options: dict[str, Any]) -> dict[str, Any]:
     from coem.cli._job import TOL
     from coem.text import ScaleLength
 
-    views, chapters = _read(options)
+    _, views, chapters = _read(options)
     rng = np.random.default_rng(options["seed"])
     few = np.full(len(chapters), "", dtype=object)
     for chapter in sorted(set(chapters)):
@@ -123,13 +124,14 @@ def _few_labels(options: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _read(options: dict[str, Any]) -> tuple[Any, np.ndarray]:
-    """Return the views and the chapters of the modules."""
+def _read(options: dict[str, Any]) -> tuple[Any, Any, np.ndarray]:
+    """Return what makes the views, the views, and the chapters of the modules."""
     from coem.cli import _job
 
     documents = _job.read_documents(options, Talk(quiet=True))
-    views = _job.text_views(options, documents).fit_transform(documents.table)
-    return views, _job.labels_of(documents, options["label"]).astype(str)
+    reader = _job.text_views(options, documents)
+    views = reader.fit_transform(documents.table)
+    return reader, views, _job.labels_of(documents, options["label"]).astype(str)
 
 
 def shown(options: dict[str, Any]) -> str:

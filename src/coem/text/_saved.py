@@ -25,9 +25,11 @@ def check_text_views(model):
     need(set(kinds.values()) <= {*KINDS, "embed", "array"}, "the kind of a view")
     inbound = [view for view, kind in kinds.items() if kind == "inbound"]
     need(list(model.links_) == inbound, "links_")
+    limits = model._limits()
+    need(list(model.kept_) == list(limits), "kept_")
+    need(all(isinstance(v, float) and 0 <= v <= 1 for v in model.kept_.values()), "kept_")
     model._options()
     model._lengths("scale_length")
-    model._lengths("max_length")
 
 
 def _is_text(words):

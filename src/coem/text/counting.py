@@ -89,6 +89,14 @@ class Options:
         )
 
 
+def count(source, options, view, vocabulary=None):
+    """Return the number of rows of texts or of lists, and their words or items."""
+    if isinstance(source, pa.Array):
+        return len(source), count_text(source, options, view, vocabulary)
+    starts, words = source
+    return len(starts) - 1, count_items(starts, words, vocabulary)
+
+
 def count_text(texts, options, view, vocabulary=None):
     """Return the words of a `large_string` array, as the kernels count them.
 

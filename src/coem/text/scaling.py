@@ -152,6 +152,12 @@ def shorten(X, longest):
     return shorter
 
 
+def kept_share(X, shorter):
+    """Return the share of all counts of a matrix that a shortened one has; 1 if there are none."""
+    before, after = (float(matrix.sum(dtype=np.float64)) for matrix in (X, shorter))
+    return min(1.0, after / before) if before else 1.0
+
+
 def _lengths(length, views):
     """Return the length by view."""
     lengths = per_view("length", length, views.names)

@@ -3,7 +3,6 @@
 from numbers import Real
 
 import numpy as np
-import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,8 +13,8 @@ from coem.text import _dense, _tables
 from coem.text._guess import guess_views
 from coem.text._inbound import inbound_items, known_links, outbound_links
 from coem.text._specs import COUNTS, by_view, check_columns, parse_views
-from coem.text.counting import TOKENS, Options, count_items, count_text, learn, matrix
-from coem.text.scaling import scale_length, shorten
+from coem.text.counting import TOKENS, Options, count, learn, matrix
+from coem.text.scaling import kept_share, scale_length, shorten
 from coem.text.vocabulary import SelectWords
 from coem.views import Views
 
@@ -62,8 +61,8 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         counts, or a dict from view to a number.
     max_length : float or dict, optional
         Scale rows of text views with a larger total down to it, and leave the others as they are:
-        a long document speaks louder than others in a group. One for all, or a dict from view to
-        a number. It comes before `scale_length`.
+        words come in runs, and a long document takes a group for itself. One for all, or a dict
+        from view to a number. It comes before `scale_length`.
     select : {"mutual_info"}, optional
         Choose the `max_features` words that say most about ``y``, as `SelectWords` does, and not
         the most frequent ones.
@@ -78,6 +77,9 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         For each view the names of its columns; words in the order of their code points.
     guesses_ : list of str
         A sentence for each column if the views were guessed, else nothing.
+    kept_ : dict of str to float
+        For each view with a `max_length` the share of its counts that are left. Pseudo-counts in
+        the same proportion, ``Multinomial(alpha=kept_["text"])``, weigh as much as before.
     links_ : dict
         For each view of inbound links the pairs of source and target that are known.
     n_features_in_ : int
@@ -199,7 +201,9 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
             self.links_[name] = known_links(links, self.vocabulary_[name])
         self.feature_names_in_ = np.array(table.column_names, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
-        return self._scaled(data)
+        shorter = self._shortened(data)
+        self.kept_ = {view: kept_share(data[view], shorter[view]) for view in self._limits()}
+        return self._scaled(shorter)
 
     def transform(self, X):
         """Return the views of a table, with the vocabularies that were learnt.
@@ -220,7 +224,7 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         sources = self._sources(table, fitted=True)
         with LocalEngine(self.n_jobs):
             data = {name: self._apply(name, sources[name], options) for name in self.views_}
-        return self._scaled(data)
+        return self._scaled(self._shortened(data))
 
     def get_feature_names_out(self, view=None):
         """Return the names of the columns of a view, or ``view__name`` for those of all views.
@@ -326,7 +330,7 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         spec = self.views_[view]
         if view in options:
             limit = self.select is None
-            n_rows, tally = _tally(source, options[view], view)
+            n_rows, tally = count(source, options[view], view)
             words, counts = learn(tally, options[view], n_rows, view, limit=limit)
             return counts, words
         X = self._dense(view, source)
@@ -340,7 +344,7 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
     def _apply(self, view, source, options):
         """Return the matrix of a view with the columns of `fit`."""
         if view in options:
-            n_rows, tally = _tally(source, options[view], view, self.vocabulary_[view])
+            n_rows, tally = count(source, options[view], view, self.vocabulary_[view])
             return matrix(tally, n_rows)
         X, width = self._dense(view, source), len(self.vocabulary_[view])
         if not X.shape[1]:  # no row has a vector
@@ -367,12 +371,18 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
             self.vocabulary_[name] = self.vocabulary_[name][columns[name]]
         return data | {name: X[:, columns[name]] for name, X in chosen.items()}
 
+    def _limits(self):
+        """Return the largest total of a row, for the views that have one."""
+        return {view: most for view, most in self._lengths("max_length").items() if most}
+
+    def _shortened(self, data):
+        """Return the matrices with no row longer than allowed."""
+        return data | {view: shorten(data[view], most) for view, most in self._limits().items()}
+
     def _scaled(self, data):
         """Return the views, scaled to their lengths."""
-        longest = self._lengths("max_length")
-        views = Views({v: shorten(X, longest[v]) if longest.get(v) else X for v, X in data.items()})
         lengths = dict.fromkeys(data) | self._lengths("scale_length")
-        return views if not any(lengths.values()) else scale_length(views, lengths)
+        return scale_length(Views(data), lengths) if any(lengths.values()) else Views(data)
 
 
 def _read(X):
@@ -381,11 +391,3 @@ def _read(X):
     if not table.num_rows:
         raise ValueError("the table has no rows")
     return table
-
-
-def _tally(source, options, view, vocabulary=None):
-    """Return the number of rows, and their words or items."""
-    if isinstance(source, pa.Array):
-        return len(source), count_text(source, options, view, vocabulary)
-    starts, words = source
-    return len(starts) - 1, count_items(starts, words, vocabulary)
