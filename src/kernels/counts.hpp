@@ -62,15 +62,34 @@ struct Words {
     bool sorted;  // the words of every row are in order
 };
 
+// Rows that go from one component to another; -1 is none.
+struct Moves {
+    const std::int32_t* rows;
+    const std::int32_t* from;
+    const std::int32_t* to;
+    const double* weights;
+    std::int64_t n;
+};
+
+// Sums of rows, and what is made of them, while rows come and go.
+template <class T>
+struct Followed {
+    double* sums;     // IN/OUT (k, n_words)
+    T* table;         // OUT (n_words, k): the same as a table, where they change
+    double* squares;  // OUT (k): by how much the squares of their lengths grow
+    std::int64_t k;
+    std::int64_t n_words;
+};
+
 template <class T>
 struct Kernels {
     // out (n, k) = X table^T. A table (V, k) holds the components of a word side by side, and has
     // eight spare cells at its end, for reading whole vectors.
     void (*scores)(const Csr&, const T* table, std::int64_t k, double* out);
-    // labels (n) and values (n) = the largest of the scores of the rows first <= i < last, and where
-    // it is; of equals the first
-    void (*nearest)(const Csr&, const T* table, std::int64_t k, std::int64_t first,
-                    std::int64_t last, std::int32_t* labels, double* values);
+    // labels (n) and values (n) = the largest of the scores of the rows first <= i < last, times
+    // scale (k), and where it is; of equals the first
+    void (*nearest)(const Csr&, const T* table, const double* scale, std::int64_t k,
+                    std::int64_t first, std::int64_t last, std::int32_t* labels, double* values);
     void (*posterior)(const PosteriorArgs&, T* resp);
     // counts (k) += how many of the rows matter to each component
     void (*count_active)(const T* resp, std::int64_t n, std::int64_t k, std::int64_t* counts);
@@ -85,6 +104,8 @@ struct Kernels {
     void (*sum_lists)(const Csr&, const Lists<T>&, const std::int64_t* offsets,
                       const std::uint8_t* fresh, std::int64_t first, std::int64_t last,
                       std::int64_t n_words, double* sums, double* squares);
+    // take rows from one component's sums to another's, for some words
+    void (*move_rows)(const Csr&, const Moves&, Words, const Followed<T>&);
     // tile (V, 8) = X^T resp for the components lo <= j < hi and some words; hi - lo <= 8
     void (*accumulate_tile)(const Csr&, const T* resp, std::int64_t k, std::int64_t lo,
                             std::int64_t hi, Words, double* tile);

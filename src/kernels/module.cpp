@@ -104,16 +104,18 @@ void scores(const Any1& indptr, const Any1& indices, const Any1& data, const In1
 
 template <class T>
 void nearest(const Any1& indptr, const Any1& indices, const Any1& data, const In1<T>& table,
-             std::int64_t k, std::int64_t first, std::int64_t last,
+             const In1<double>& scale, std::int64_t first, std::int64_t last,
              const Out1<std::int32_t>& labels, const Out1<double>& values) {
     const Csr X = csr(indptr, indices, data);
+    const std::int64_t k = extent(scale.shape(0));
     require(extent(labels.shape(0)) == X.n_rows && extent(values.shape(0)) == X.n_rows,
             "labels and values must have one entry for each row of X");
     require(k > 0 && table.shape(0) >= 8 && (extent(table.shape(0)) - 8) % k == 0,
             "table must have k cells a word and eight to spare");
     require(0 <= first && first <= last && last <= X.n_rows, "rows out of range");
     const nb::gil_scoped_release free;
-    kernels<T>().nearest(X, table.data(), k, first, last, labels.data(), values.data());
+    kernels<T>().nearest(X, table.data(), scale.data(), k, first, last, labels.data(),
+                         values.data());
 }
 
 template <class T> std::vector<std::int64_t> count_active(const In2<T>& resp) {
@@ -165,6 +167,34 @@ void sum_lists(const Any1& indptr, const Any1& indices, const Any1& data,
     const nb::gil_scoped_release free;
     kernels<T>().sum_lists(X, {rows.data(), weights.data()}, offsets.data(), fresh.data(), first,
                            last, extent(sums.shape(1)), sums.data(), squares.data());
+}
+
+// The words of every row must be in order, and be words of the sums.
+template <class T>
+void move_rows(const Any1& indptr, const Any1& indices, const Any1& data,
+               const In1<std::int32_t>& rows, const In1<std::int32_t>& from,
+               const In1<std::int32_t>& to, const In1<double>& weights, std::int64_t first,
+               std::int64_t last, const Out2<double>& sums, const Out1<T>& table,
+               const Out1<double>& squares) {
+    const Csr X = csr(indptr, indices, data);
+    const std::int64_t k = extent(sums.shape(0));
+    const std::int64_t n_words = extent(sums.shape(1));
+    const std::size_t n = rows.shape(0);
+    require(from.shape(0) == n && to.shape(0) == n && weights.shape(0) == n,
+            "from, to and weights must have one entry a row that moves");
+    for (std::size_t e = 0; e < n; ++e) {
+        require(0 <= rows.data()[e] && rows.data()[e] < X.n_rows, "rows out of range");
+        require(-1 <= from.data()[e] && from.data()[e] < k && -1 <= to.data()[e] &&
+                    to.data()[e] < k,
+                "components out of range");
+    }
+    require(0 <= first && first <= last && last <= n_words, "words out of range");
+    require(extent(table.shape(0)) >= k * n_words && extent(squares.shape(0)) == k,
+            "table and squares must fit the sums");
+    const nb::gil_scoped_release free;
+    kernels<T>().move_rows(
+        X, {rows.data(), from.data(), to.data(), weights.data(), extent(n)}, {first, last, true},
+        {sums.data(), table.data(), squares.data(), k, n_words});
 }
 
 template <class T>
@@ -260,7 +290,7 @@ template <class T> void bind(nb::module_& m) {
     m.def("scores", scores<T>, exact("indptr"), exact("indices"), exact("data"), exact("table"),
           exact("out"));
     m.def("nearest", nearest<T>, exact("indptr"), exact("indices"), exact("data"), exact("table"),
-          nb::arg("k"), nb::arg("first"), nb::arg("last"), exact("labels"), exact("values"));
+          exact("scale"), nb::arg("first"), nb::arg("last"), exact("labels"), exact("values"));
     m.def("count_active", count_active<T>, exact("resp"));
     m.def("list_active", list_active<T>, exact("resp"), nb::arg("first"), exact("places"),
           exact("rows"), exact("weights"));
@@ -270,6 +300,9 @@ template <class T> void bind(nb::module_& m) {
     m.def("sum_lists", sum_lists<T>, exact("indptr"), exact("indices"), exact("data"),
           exact("rows"), exact("weights"), exact("offsets"), exact("fresh"), nb::arg("first"),
           nb::arg("last"), exact("sums"), exact("squares"));
+    m.def("move_rows", move_rows<T>, exact("indptr"), exact("indices"), exact("data"),
+          exact("rows"), exact("from_"), exact("to"), exact("weights"), nb::arg("first"),
+          nb::arg("last"), exact("sums"), exact("table"), exact("squares"));
     m.def("accumulate_tile", accumulate_tile<T>, exact("indptr"), exact("indices"), exact("data"),
           exact("resp"), nb::arg("lo"), nb::arg("hi"), nb::arg("first"), nb::arg("last"),
           nb::arg("sorted"), exact("tile"));

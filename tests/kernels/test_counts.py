@@ -317,9 +317,9 @@ def test_new_tables_are_used_where_they_are(k, precision):
         table = counts.new_table(k, width, precision)
         assert table.shape == (k, width)
         assert table.dtype == precision
-        assert not counts._memory(table)[-counts.LANES :].any()  # the spare cells are read
+        assert not counts.memory_of(table)[-counts.LANES :].any()  # the spare cells are read
         table[...] = 1.0
-        assert np.shares_memory(counts._memory(table), table)
+        assert np.shares_memory(counts.memory_of(table), table)
         assert counts.table_sum(table) == k * width
 
 
@@ -683,11 +683,11 @@ def test_bad_shapes_and_dtypes_raise(case):
 @pytest.mark.parametrize("indptr", [[0, 2, 9], [-3, 1, 2], [2, 1, 1]])
 def test_rows_that_point_beyond_the_non_zeros_are_refused(indptr, index):
     csr = np.array(indptr, index), np.zeros(2, index), np.ones(2)
-    table, resp = np.ones(3 * 2 + 8), np.ones((2, 2))
+    table, scale, resp = np.ones(3 * 2 + 8), np.ones(2), np.ones((2, 2))
     some = np.zeros(2, np.int32), np.ones(2)
     calls = (
         lambda: _compiled.scores(*csr, table, np.empty((2, 2))),
-        lambda: _compiled.nearest(*csr, table, 2, 0, 2, np.empty(2, np.int32), np.empty(2)),
+        lambda: _compiled.nearest(*csr, table, scale, 0, 2, np.empty(2, np.int32), np.empty(2)),
         lambda: _compiled.accumulate_list(*csr, *some, 0, 2, np.zeros(3)),
         lambda: _compiled.accumulate_tile(*csr, resp, 0, 2, 0, 3, True, np.zeros((3, 8))),
     )

@@ -45,10 +45,57 @@ def test_steps(n, d, k, precision, sparse):
         # Most rows stay where they are, some move, some are nowhere.
         fresh = rng.integers(-1, k, size=n).astype(np.int32)
         labels = fresh if turn == 0 else np.where(rng.random(n) < 0.2, fresh, labels)
-        sums, lengths = rows.sum_rows(labels, weight)
+        lengths = rows.sum_rows(labels, weight)
+        sums = rows.sums
         np.testing.assert_allclose(lengths, np.linalg.norm(sums, axis=1), rtol=1e-14)
         resp = np.where(labels[:, None] == np.arange(k), weight[:, None], 0.0)
         np.testing.assert_allclose(sums, resp.T @ dense.astype(float), atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "d", "k"), [(70, 300, 3), (300, 200, 20), (130, 400, 9)])
+def test_rows_are_moved_from_sum_to_sum(n, d, k, precision, weighted, monkeypatch):
+    """Few changes are made in the sums, in their table and in their lengths, and nothing else."""
+    moves = []
+    move = Lloyd._move
+    monkeypatch.setattr(Lloyd, "_move", lambda *args: moves.append(1) or move(*args))
+    rng = np.random.default_rng(4)
+    X = make(n, d, precision, sparse=True, seed=4)
+    rows, dense = steps(X, k), X.toarray().astype(float)
+    weight = rng.uniform(0.1, 2.0, size=n) if weighted else None
+    labels = rng.integers(k, size=n).astype(np.int32)
+    for _ in range(40):
+        lengths = rows.sum_rows(labels, weight)
+        resp = np.where(labels[:, None] == np.arange(k), 1.0, 0.0)
+        sums = (resp if weight is None else resp * weight[:, None]).T @ dense
+        np.testing.assert_allclose(rows.sums, sums, atol=1e-12)
+        np.testing.assert_allclose(lengths, np.linalg.norm(sums, axis=1), rtol=1e-12)
+        rows.assign_to_sums()
+        cosines = dense @ (sums / lengths[:, None]).T
+        np.testing.assert_allclose(rows.cosines, cosines.max(axis=1), atol=ERROR[precision])
+        chosen = cosines[np.arange(n), rows.labels]
+        np.testing.assert_allclose(chosen, cosines.max(axis=1), atol=ERROR[precision])
+        labels = labels.copy()
+        labels[rng.integers(n)] = rng.integers(-1, k)
+    assert len(moves) > 30  # or the test is of something else
+
+
+def test_moving_rows_does_not_depend_on_threads():
+    X = make(400, 500, np.float32, sparse=True, seed=5)
+    found = []
+    for n_jobs in (1, 2, 3):
+        rng, rows = np.random.default_rng(6), steps(X, 5)
+        labels = rng.integers(5, size=400).astype(np.int32)
+        with LocalEngine(n_jobs):
+            for _ in range(12):
+                rows.sum_rows(labels, None)
+                rows.assign_to_sums()
+                labels = np.where(rng.random(400) < 0.01, rows.labels, labels)
+        found.append((rows.sums, rows.lengths, rows.cosines))
+    for other in found[1:]:
+        for mine, theirs in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
 
 
 def test_of_equal_cosines_the_first_wins():
@@ -91,6 +138,7 @@ def test_heavy_rows_leave_nothing_behind(sparse):
     rows.sum_rows(np.zeros(40, dtype=np.int32), weight)
     labels = np.where(np.arange(40) < 20, 1, 0).astype(np.int32)
     dense = X.toarray() if sparse else X
-    sums, _ = rows.sum_rows(labels, weight)
-    np.testing.assert_allclose(sums[0], weight[20:] @ dense[20:], rtol=1e-9)
-    assert not rows.sum_rows(np.ones(40, dtype=np.int32), weight)[0][0].any()
+    rows.sum_rows(labels, weight)
+    np.testing.assert_allclose(rows.sums[0], weight[20:] @ dense[20:], rtol=1e-9)
+    assert rows.sum_rows(np.ones(40, dtype=np.int32), weight)[0] == 0
+    assert not rows.sums[0].any()

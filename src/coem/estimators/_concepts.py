@@ -70,6 +70,6 @@ def consensus(data, theta, labels):
     centres = []
     for v, concepts in enumerate(theta.directions):
         rows = Lloyd(data.views[v], [], len(concepts))
-        sums, lengths = rows.sum_rows(np.where(agreed, labels[:, v], -1), data.weight)
-        centres.append(unit_rows(sums, lengths, concepts, concepts.dtype))
+        lengths = rows.sum_rows(np.where(agreed, labels[:, v], -1), data.weight)
+        centres.append(unit_rows(rows.sums, lengths, concepts, concepts.dtype))
     return centres

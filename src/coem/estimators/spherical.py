@@ -1,6 +1,7 @@
 """Spherical k-means over one or several views."""
 
 import warnings
+from dataclasses import replace
 from functools import reduce
 from numbers import Integral
 
@@ -211,8 +212,9 @@ class SphericalKMeans(
                 patience=1 if self.patience and len(matrices) == 1 else self.patience,
                 monitor=self._monitor(data, notes, f"[SphericalKMeans] run {index + 1}"),
             )
-            model.e_step(engine, data, result.theta, 1.0, 1.0)  # the best state may be an old one
-            return result, notes, view_labels(data)
+            theta = model.made(data, result.theta)
+            model.e_step(engine, data, theta, 1.0, 1.0)  # the best state may be an old one
+            return replace(result, theta=theta), notes, view_labels(data)
 
         with LocalEngine(self.n_jobs) as engine:
             runs = each_run(engine, run, len(seeds))

@@ -17,7 +17,7 @@ def nearest(
     indices: Array,
     data: Array,
     table: Array,
-    k: int,
+    scale: Array,
     first: int,
     last: int,
     labels: Array,
@@ -46,6 +46,20 @@ def sum_lists(
     first: int,
     last: int,
     sums: Array,
+    squares: Array,
+) -> None: ...
+def move_rows(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    rows: Array,
+    from_: Array,
+    to: Array,
+    weights: Array,
+    first: int,
+    last: int,
+    sums: Array,
+    table: Array,
     squares: Array,
 ) -> None: ...
 def accumulate_tile(

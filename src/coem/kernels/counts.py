@@ -47,7 +47,7 @@ def as_table(values: Array) -> Array:
 def scores(X: Matrix, table: Array) -> Array:
     """Return ``X @ table.T`` as float64, multiplied in the precision of `table`."""
     out = np.empty((X.shape[0], table.shape[0]))
-    _compiled.scores(*_csr(X, table.shape[1]), _memory(table), out)
+    _compiled.scores(*_csr(X, table.shape[1]), memory_of(table), out)
     return out
 
 
@@ -64,13 +64,15 @@ def accumulate(X: Matrix, resp: Array) -> Array:
     return sums
 
 
-def nearest(X: Matrix, table: Array, rows: slice, labels: Array, values: Array) -> None:
-    """Set `labels` and `values` of some rows to the largest of ``X @ table.T`` and its place.
+def nearest(
+    X: Matrix, table: Array, scale: Array, rows: slice, labels: Array, values: Array
+) -> None:
+    """Set `labels` and `values` of some rows to the largest of ``X @ table.T * scale``.
 
     Of equals the first wins. `labels` (int32) and `values` (float64) have an entry for every row.
     """
     csr = _csr(X, table.shape[1])
-    _compiled.nearest(*csr, _memory(table), len(table), rows.start, rows.stop, labels, values)
+    _compiled.nearest(*csr, memory_of(table), scale, rows.start, rows.stop, labels, values)
 
 
 def log_table(sums: Array, alpha: float, dtype: Any) -> Array:
@@ -112,6 +114,11 @@ def resultants(X: Matrix, resp: Array, dtype: Any) -> tuple[Array, Array]:
         part[...] = np.sqrt(threads.spread(lambda row: np.dot(row, row), sums))
         _unit(table, sums, part, first)
     return table, lengths
+
+
+def fill_table(table: Array, sums: Array) -> None:
+    """Set a table to sums."""
+    _write(table, sums, 0.0, np.ones(len(sums)), None, 0)
 
 
 def unit_table(sums: Array, lengths: Array, dtype: Any) -> Array:
@@ -237,7 +244,7 @@ def _write(
     table: Array, sums: Array, alpha: float, scale: Array, log_zero: float | None, first: int
 ) -> None:
     """Set components of a table to ``(sums + alpha) * scale``, or with `log_zero` to its log."""
-    n_features, memory = sums.shape[1], _memory(table)
+    n_features, memory = sums.shape[1], memory_of(table)
 
     def work(lo: int) -> None:
         hi = min(lo + WORDS, n_features)
@@ -248,7 +255,7 @@ def _write(
 
 def table_sum(table: Array) -> float:
     """Return the sum of all cells in float64, the same for any number of threads."""
-    memory = _memory(table)
+    memory = memory_of(table)
     step = WORDS * LANES
     parts = threads.spread(
         lambda lo: _compiled.table_sum(memory, lo, min(lo + step, table.size)),
@@ -257,7 +264,7 @@ def table_sum(table: Array) -> float:
     return float(sum(parts))
 
 
-def _memory(table: Array) -> Array:
+def memory_of(table: Array) -> Array:
     """Return the memory behind a table, spare cells included, packing it if need be."""
     return np.asarray(as_table(table).base)
 

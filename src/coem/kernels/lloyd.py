@@ -17,7 +17,18 @@ from coem.typing import Array, Matrix
 CHUNK = 1024  # dense rows that are turned to double at a time
 # A sum is made anew when so many times its rows' weight have come and gone: what is left of large
 # numbers that cancel is rounding.
-WORN = 1e3
+WORN = 30
+PARTS = 2  # of the words, moved by one thread each
+DEAR = 7  # cells of a table that are filled in the time that a number is moved
+
+
+class _Changes(NamedTuple):
+    """Rows that go from one cluster to another, -1 being none, and their weights."""
+
+    rows: Array
+    came_from: Array
+    go_to: Array
+    weights: Array
 
 
 class _Lists(NamedTuple):
@@ -42,20 +53,21 @@ class Lloyd:
         self.k = n_clusters
         self.labels = np.zeros(n, dtype=np.int32)
         self.cosines = np.zeros(n)  # of every row and the direction of its cluster
-        self._summed = np.full(n, -1, dtype=np.int32)  # the clusters that `_sums` are of
-        self._sums = np.zeros((n_clusters, d))
+        self.sums = np.zeros((n_clusters, d))
+        self._summed = np.full(n, -1, dtype=np.int32)  # the clusters that `sums` are of
+        self._squares = np.zeros(n_clusters)  # of the lengths of the sums
         self._passed = np.zeros(n_clusters)  # the weight of the rows that came or went
+        self._table: Array | None = None  # the sums, as the kernels multiply rows by them
+        self._table_is_new = False
 
     def assign(self, directions: Array) -> None:
         """Give every row to the direction with the largest cosine; of equals the first wins."""
         if sp.issparse(self.X):
-            directions = counts.as_table(directions)
+            self._assign(counts.as_table(directions), np.ones(self.k))
+            return
 
         def work(part: tuple[slice, Matrix]) -> None:
             rows, X = part
-            if sp.issparse(X):
-                counts.nearest(self.X, directions, rows, self.labels, self.cosines)
-                return
             # In double: a product in single would depend on the part.
             values = X.astype(np.float64, copy=False) @ directions.T
             best = values.argmax(axis=1)
@@ -64,67 +76,122 @@ class Lloyd:
 
         threads.spread(work, self.parts)
 
-    def sum_rows(self, labels: Array, weight: Array | None) -> tuple[Array, Array]:
-        """Return weighted sums (n_clusters, n_features) of rows, and their lengths.
+    def assign_to_sums(self) -> None:
+        """Give every row to the direction of a sum, which is not made; rows are sparse.
 
-        A label of -1 is no cluster. The sums are the object's own, and hold until the next call.
+        To scale twenty cosines of a row costs less than to scale all words of twenty directions.
         """
-        lists = self._lists(labels, weight)
-        squares = np.empty(self.k)
+        if self._table is None:
+            self._table = counts.new_table(self.k, self.X.shape[1], self.X.dtype)
+        if not self._table_is_new:
+            counts.fill_table(self._table, self.sums)
+            self._table_is_new = True
+        self._assign(self._table, 1.0 / self.lengths)
+
+    def _assign(self, table: Array, scale: Array) -> None:
+        def work(part: tuple[slice, Matrix]) -> None:
+            counts.nearest(self.X, table, scale, part[0], self.labels, self.cosines)
+
+        threads.spread(work, self.parts)
+
+    @property
+    def lengths(self) -> Array:
+        """The lengths of the sums."""
+        return np.sqrt(np.maximum(self._squares, 0.0))
+
+    # -- sums --------------------------------------------------------------------------------
+
+    def sum_rows(self, labels: Array, weight: Array | None) -> Array:
+        """Bring `sums` (n_clusters, n_features) up to date, and return their lengths.
+
+        A label of -1 is no cluster.
+        """
+        rows = np.flatnonzero(labels != self._summed).astype(np.int32)
+        mass = np.ones(len(rows)) if weight is None else weight[rows]
+        changes = _Changes(rows, self._summed[rows], labels[rows], mass)
+        worn = self._worn(changes, labels, weight)
+        if self._table is not None and self._is_little(rows) and not worn.any():
+            self._move(changes, counts.memory_of(self._table))
+        else:
+            self._add_all(self._lists(changes, worn, labels, weight))
+        self._summed[...] = labels
+        return self.lengths
+
+    def _is_little(self, rows: Array) -> bool:
+        """Tell if it costs less to move rows than to make the table of all sums again."""
+        if not (self._table_is_new and self.X.has_sorted_indices):
+            return False
+        moved = int((self.X.indptr[rows + 1] - self.X.indptr[rows]).sum())
+        return DEAR * moved < self.sums.size
+
+    def _move(self, changes: _Changes, memory: Array) -> None:
+        """Take rows from sums to others, in the table's memory too; threads divide the words."""
+        n_words = self.sums.shape[1]
+        X = self.X.indptr, self.X.indices, self.X.data
+        step = max(-(-n_words // PARTS), 1)
+        grown = np.zeros((-(-n_words // step), self.k))
+
+        def work(first: int) -> None:
+            words = first, min(first + step, n_words)
+            _compiled.move_rows(*X, *changes, *words, self.sums, memory, grown[first // step])
+
+        threads.spread(work, range(0, n_words, step))
+        self._squares += grown.sum(axis=0)
+
+    def _add_all(self, lists: _Lists) -> None:
         # Few tasks, because each costs the time of a thousand sums, but enough for even shares.
         step = -(-self.k // (4 * threads.n_workers()))
 
         def work(first: int) -> None:
-            self._add(lists, first, min(first + step, self.k), squares)
+            self._add(lists, first, min(first + step, self.k))
 
         threads.spread(work, range(0, self.k, step))
-        self._summed[...] = labels
-        return self._sums, np.sqrt(squares)
+        self._table_is_new = False
 
-    def _lists(self, labels: Array, weight: Array | None) -> _Lists:
+    def _lists(
+        self, changes: _Changes, fresh: Array, labels: Array, weight: Array | None
+    ) -> _Lists:
         """Return the rows to be added to every sum, or with a weight below zero taken from it."""
-        mass = np.ones(len(labels)) if weight is None else weight
-        changed = np.flatnonzero(labels != self._summed)
-        clusters = np.concatenate([self._summed[changed], labels[changed]])
-        rows = np.concatenate([changed, changed])
-        signed = np.concatenate([-mass[changed], mass[changed]])
-        fresh = self._worn(clusters, np.abs(signed), labels, weight)
+        clusters = np.concatenate([changes.came_from, changes.go_to])
+        rows = np.concatenate([changes.rows, changes.rows])
+        signed = np.concatenate([-changes.weights, changes.weights])
         if fresh.any():
             kept = ~fresh[clusters]
-            members = np.flatnonzero((labels >= 0) & fresh[labels])
+            members = np.flatnonzero((labels >= 0) & fresh[labels]).astype(np.int32)
+            mass = np.ones(len(members)) if weight is None else weight[members]
             clusters = np.concatenate([clusters[kept], labels[members]])
             rows = np.concatenate([rows[kept], members])
-            signed = np.concatenate([signed[kept], mass[members]])
+            signed = np.concatenate([signed[kept], mass])
         order = np.argsort(clusters, kind="stable")
         offsets = np.searchsorted(clusters[order], np.arange(self.k + 1))
-        rows = rows[order].astype(np.int32)
-        return _Lists(rows, signed[order], offsets, fresh.view(np.uint8))
+        return _Lists(rows[order], signed[order], offsets, fresh.view(np.uint8))
 
-    def _worn(self, clusters: Array, mass: Array, labels: Array, weight: Array | None) -> Array:
+    def _worn(self, changes: _Changes, labels: Array, weight: Array | None) -> Array:
         """Return which sums are to be made anew, for what comes and goes and for what is there."""
         sizes = _totals(labels, None, self.k)
         present = sizes if weight is None else _totals(labels, weight, self.k)
-        self._passed += _totals(clusters, mass, self.k)
+        ends = changes.came_from, changes.go_to
+        self._passed += sum(_totals(end, changes.weights, self.k) for end in ends)
         worn = self._passed > WORN * present
         # Also where that is less work than what has changed.
-        worn |= _totals(clusters, None, self.k) > sizes
+        worn |= sum(_totals(end, None, self.k) for end in ends) > sizes
         self._passed[worn] = present[worn]
         return np.asarray(worn)
 
-    def _add(self, lists: _Lists, first: int, last: int, squares: Array) -> None:
-        """Bring the sums of some clusters up to date, and set the squares of their lengths."""
+    def _add(self, lists: _Lists, first: int, last: int) -> None:
+        """Bring the sums of some clusters up to date, and the squares of their lengths."""
         if sp.issparse(self.X):
             X = self.X.indptr, self.X.indices, self.X.data
-            _compiled.sum_lists(*X, *lists, first, last, self._sums, squares)
+            _compiled.sum_lists(*X, *lists, first, last, self.sums, self._squares)
             return
         for j in range(first, last):
             if lists.fresh[j]:
-                self._sums[j] = 0.0
+                self.sums[j] = 0.0
             for begin in range(lists.offsets[j], lists.offsets[j + 1], CHUNK):
                 part = slice(begin, min(begin + CHUNK, lists.offsets[j + 1]))
                 rows = self.X[lists.rows[part]].astype(np.float64, copy=False)
-                self._sums[j] += lists.weights[part] @ rows
-            squares[j] = self._sums[j] @ self._sums[j]
+                self.sums[j] += lists.weights[part] @ rows
+            self._squares[j] = self.sums[j] @ self.sums[j]
 
 
 def _totals(labels: Array, weight: Array | None, k: int) -> Array:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from coem.coupling import agreeing, handed_on
 from coem.engine import Engine
@@ -12,11 +13,18 @@ from coem.latent.block import Partition
 from coem.typing import Array
 
 
+class Learnt(NamedTuple):
+    """Concept vectors that are the directions of the sums of clusters, and not made yet."""
+
+    labels: Array
+    weight: Array | None
+
+
 @dataclass(frozen=True)
 class Concepts:
     """Concept vectors of every view, (n_clusters, n_features) of unit length, or None."""
 
-    directions: tuple[Array | None, ...]
+    directions: tuple[Array | Learnt | None, ...]
     version: tuple[int, ...]  # counts their updates
 
     @property
@@ -52,6 +60,7 @@ class Partitions:
 
     views: list[Lloyd]
     version: list[int]
+    summed: list[Learnt | None]  # what the sums of the views are of
     moves: list[Move] = field(default_factory=list)
 
 
@@ -105,16 +114,41 @@ class Sphere:
         """Bring the partition of view `v` up to date."""
         cache: Partitions = data.cache
         directions = theta.directions[v]
-        if directions is not None and cache.version[v] != theta.version[v]:
+        if directions is None or cache.version[v] == theta.version[v]:
+            return
+        if isinstance(directions, Learnt):
+            self._sum(cache, v, directions)
+            cache.views[v].assign_to_sums()
+        else:
             cache.views[v].assign(directions)
-            cache.version[v] = theta.version[v]
+        cache.version[v] = theta.version[v]
+
+    def made(self, data: Partition, theta: Concepts) -> Concepts:
+        """Return the same with all concept vectors as arrays."""
+        directions = tuple(self._made(data, theta, v) for v in range(self.n_views))
+        # Another version than any before, so that partitions become those of the arrays to the bit.
+        return Concepts(directions, (max(data.cache.version) + 1,) * self.n_views)
+
+    def _made(self, data: Partition, theta: Concepts, v: int) -> Array | None:
+        directions = theta.directions[v]
+        if not isinstance(directions, Learnt):
+            return directions
+        view = self._sum(data.cache, v, directions)
+        return unit_rows(view.sums, view.lengths, view.sums, view.X.dtype)
+
+    def _sum(self, cache: Partitions, v: int, learnt: Learnt) -> Lloyd:
+        """Return the rows of a view, with the sums of a partition."""
+        if cache.summed[v] is not learnt:
+            cache.views[v].sum_rows(*learnt)
+            cache.summed[v] = learnt
+        return cache.views[v]
 
     def _new_cache(self, data: Partition) -> Partitions:
         views = [
             Lloyd(X, [(block.rows, block.views[v]) for block in data.blocks], self.n_clusters)
             for v, X in enumerate(data.views)
         ]
-        return Partitions(views, [0] * self.n_views)
+        return Partitions(views, [0] * self.n_views, [None] * self.n_views)
 
     def _summary(self, data: Partition) -> Summary:
         """Return Eq. 10 of every view and their sum, and the share of rows that views agree on."""
@@ -148,15 +182,23 @@ class Sphere:
         for cluster, row in refill(present, cosines, self.n_clusters):
             labels[row] = cluster
             cache.moves.append(Move(turn, cluster, row))
-        sums, lengths = cache.views[turn].sum_rows(labels, data.weight)
-        old = theta.directions[turn]
-        fallback = pooled_rows(sums) if old is None else old
-        new = unit_rows(sums, lengths, fallback, data.views[turn].dtype)
         return replace(
             theta,
-            directions=_replaced(theta.directions, turn, new),
+            directions=_replaced(theta.directions, turn, self._learn(data, theta, turn, labels)),
             version=_replaced(theta.version, turn, theta.version[turn] + 1),
         )
+
+    def _learn(self, data: Partition, theta: Concepts, turn: int, labels: Array) -> Array | Learnt:
+        """Return the directions of clusters; one without a direction keeps the one it had."""
+        learnt = Learnt(labels, data.weight)
+        view = self._sum(data.cache, turn, learnt)
+        lengths = view.lengths
+        if lengths.all() and sp.issparse(view.X):
+            return learnt
+        sums = view.sums.copy()  # to make the old ones takes the sums back
+        old = self._made(data, theta, turn)
+        fallback = pooled_rows(sums) if old is None else old
+        return unit_rows(sums, lengths, fallback, view.X.dtype)
 
     def _handed_on(self, data: Partition, turn: int) -> tuple[Array, Array]:
         """Return the partition that a turn learns from, -1 for no cluster, and its cosines."""

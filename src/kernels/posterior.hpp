@@ -1,0 +1,159 @@
+// From log joint to responsibilities.
+// Included by one translation unit per instruction set: everything here is inline and static.
+#pragma once
+
+#include <limits>
+#include <type_traits>
+
+#include "buffer.hpp"
+#include "counts.hpp"
+#include "simd.hpp"
+
+namespace coem::COEM_ISA {
+namespace {
+
+using std::int64_t;
+
+constexpr double FORBIDDEN = -1e30;   // log posterior of a component that is not allowed
+constexpr double HOPELESS = -1e300;  // the least log joint of one that is: overflow ends here
+constexpr double NEVER = -std::numeric_limits<double>::infinity();
+
+// Below this share of its row a responsibility is nothing in single precision.
+template <class T> constexpr double NEGLIGIBLE = std::is_same_v<T, float> ? 1e-9 : 0.0;
+
+// The largest of `n` numbers in whole vectors.
+inline double largest(const double* numbers, int64_t n) {
+    // By halves: compilers compare eight doubles one by one.
+    auto left = load_half<double>(numbers);
+    auto right = load_half<double>(numbers + LANES / 2);
+    for (int64_t j = LANES; j < n; j += LANES) {
+        const auto a = load_half<double>(numbers + j);
+        const auto b = load_half<double>(numbers + j + LANES / 2);
+        left = a > left ? a : left;
+        right = b > right ? b : right;
+    }
+    left = right > left ? right : left;
+    double top = left[0];
+    for (int l = 1; l < LANES / 2; ++l) top = left[l] > top ? left[l] : top;
+    return top;
+}
+
+// One row's log joint, padded to whole vectors with components that have no chance.
+template <class T>
+class Joint {
+  public:
+    explicit Joint(int64_t k) : k_(k), units_((k + LANES - 1) / LANES) {
+        joint_ = doubles_.of(2 * units_ * LANES);
+        weights_ = joint_ + units_ * LANES;
+        resp_ = values_.of(units_ * LANES);
+    }
+
+    void set_weights(const double* log_weights) {
+        for (int64_t j = 0; j < units_ * LANES; ++j) weights_[j] = j < k_ ? log_weights[j] : 0.0;
+    }
+
+    void set(const double* log_prob, const std::uint8_t* allowed) {
+        for (int64_t j = 0; j < k_; ++j) joint_[j] = log_prob[j];
+        for (int64_t j = k_; j < units_ * LANES; ++j) joint_[j] = NEVER;
+        each([&](int64_t j) { store(joint_ + j, load(joint_ + j) + load(weights_ + j)); });
+        for (int64_t j = 0; j < k_; ++j) joint_[j] = joint_[j] > HOPELESS ? joint_[j] : HOPELESS;
+        if (allowed) {
+            for (int64_t j = 0; j < k_; ++j) joint_[j] = allowed[j] ? joint_[j] : NEVER;
+        }
+        top = largest(joint_, k_);
+    }
+
+    // Set the responsibilities to exp(beta (joint - top)) and return their sum.
+    double soften(double beta) {
+        for (int64_t j = 0; j < units_ * LANES; ++j) {
+            resp_[j] = static_cast<T>(beta * (joint_[j] - top));
+        }
+        Vec<T> part = {};
+        each([&](int64_t j) {
+            const Vec<T> r = exp_each(load(resp_ + j));
+            store(resp_ + j, r);
+            part += r;
+        });
+        return static_cast<double>(sum(part));
+    }
+
+    // beta = 0: every allowed component alike. Returns the mean log joint, which is the limit of
+    // the tempered objective less the constant log(k) / beta.
+    double level(T* resp) const {
+        int64_t open = 0;
+        double total = 0.0;
+        for (int64_t j = 0; j < k_; ++j) {
+            open += joint_[j] > NEVER;
+            total += joint_[j] > NEVER ? joint_[j] : 0.0;
+        }
+        const T share = static_cast<T>(1.0 / static_cast<double>(open));
+        for (int64_t j = 0; j < k_; ++j) resp[j] = joint_[j] > NEVER ? share : T{0};
+        return total / static_cast<double>(open);
+    }
+
+    // All to the best component; of equals the first wins.
+    void harden(T* resp) const {
+        int64_t best = 0;
+        while (best < k_ - 1 && joint_[best] != top) ++best;
+        for (int64_t j = 0; j < k_; ++j) resp[j] = j == best ? T{1} : T{0};
+    }
+
+    void write_resp(double total, T* resp) const {
+        const T factor = static_cast<T>(1.0 / total);
+        const T least = static_cast<T>(NEGLIGIBLE<T> * total);
+        for (int64_t j = 0; j < k_; ++j) resp[j] = resp_[j] < least ? T{0} : resp_[j] * factor;
+    }
+
+    void write_log_posterior(double evidence, double* out) const {
+        for (int64_t j = 0; j < k_; ++j) {
+            out[j] = joint_[j] > NEVER ? joint_[j] - evidence : FORBIDDEN;
+        }
+    }
+
+    double top = 0.0;
+
+  private:
+    template <class Step> void each(const Step& step) const {
+        for (int64_t u = 0; u < units_; ++u) step(u * LANES);
+    }
+
+    int64_t k_;
+    int64_t units_;
+    Buffer<double> doubles_;
+    Buffer<T> values_;
+    double* joint_;
+    double* weights_;
+    T* resp_;
+};
+
+template <class T>
+void posterior_row(const PosteriorArgs& a, int64_t i, Joint<T>& joint, T* resp) {
+    const int64_t k = a.n_components;
+    double* log_prob = a.log_joint + i * k;
+    joint.set(log_prob, a.allowed ? a.allowed + i * k : nullptr);
+    double total = joint.soften(1.0);
+    a.evidence[i] = joint.top + std::log(total);
+    a.objective[i] = a.evidence[i];
+    if (a.hard) {
+        a.objective[i] = joint.top;
+        joint.harden(resp);
+    } else if (a.beta > 0.0) {
+        if (a.beta != 1.0) {
+            total = joint.soften(a.beta);
+            a.objective[i] = joint.top + std::log(total) / a.beta;
+        }
+        joint.write_resp(total, resp);
+    } else {
+        a.objective[i] = joint.level(resp);
+    }
+    joint.write_log_posterior(a.evidence[i], log_prob);
+}
+
+template <class T> void posterior(const PosteriorArgs& a, T* resp) {
+    Joint<T> joint(a.n_components);
+    joint.set_weights(a.log_weights);
+    for (int64_t i = 0; i < a.n_rows; ++i) posterior_row(a, i, joint, resp + i * a.n_components);
+}
+
+}  // namespace
+}  // namespace coem::COEM_ISA

@@ -1,0 +1,108 @@
+// A row times a table.
+// Included by one translation unit per instruction set: everything here is inline and static.
+#pragma once
+
+#include <cstring>
+
+#include "rows.hpp"
+#include "simd.hpp"
+
+namespace coem::COEM_ISA {
+namespace {
+
+constexpr int RUN = 8;        // products summed in T before they join a double
+constexpr int MAX_UNITS = 8;  // vectors of LANES sums that stay in registers
+
+// Sums of N vectors of components, kept in registers over the words of the row. A run of words is
+// summed in T and the runs in double, so that a long row costs no digits.
+template <class T, int N>
+void score_units(const Rows<T>& row, const T* table, int64_t k, double* out) {
+    using Half = typename HalfOf<double>::type;
+    const int32_t* const index = row.index;
+    const T* const value = row.value;
+    const int64_t length = row.length;
+    const int64_t reach = row.reach - AHEAD;
+    Half total[2 * N] = {};
+    for (int64_t start = 0; start < length; start += RUN) {
+        const int64_t stop = start + RUN < length ? start + RUN : length;
+        Vec<T> sum[N] = {};
+        for (int64_t p = start; p < stop; ++p) {
+            if (p < reach) {
+                const T* soon = table + int64_t{index[p + AHEAD]} * k;
+                for (int u = 0; u < N; u += 64 / (LANES * int{sizeof(T)})) {
+                    __builtin_prefetch(soon + u * LANES);
+                }
+            }
+            const T* word = table + int64_t{index[p]} * k;
+            const T x = value[p];
+            for (int u = 0; u < N; ++u) sum[u] += x * load(word + u * LANES);
+        }
+        for (int u = 0; u < N; ++u) {
+            T lanes[LANES];
+            store(lanes, sum[u]);
+            total[2 * u] += load_half<double>(lanes);
+            total[2 * u + 1] += load_half<double>(lanes + LANES / 2);
+        }
+    }
+    std::memcpy(out, total, sizeof total);
+}
+
+template <class T>
+void score_row(const Rows<T>& row, const T* table, int64_t k, double* out) {
+    int64_t units = (k + LANES - 1) / LANES;
+    while (units > 0) {
+        // Even shares, so that 13 vectors go as 7 + 6 and not as 8 + 5.
+        const int64_t passes = (units + MAX_UNITS - 1) / MAX_UNITS;
+        const int64_t take = (units + passes - 1) / passes;
+        switch (take) {
+            case 1: score_units<T, 1>(row, table, k, out); break;
+            case 2: score_units<T, 2>(row, table, k, out); break;
+            case 3: score_units<T, 3>(row, table, k, out); break;
+            case 4: score_units<T, 4>(row, table, k, out); break;
+            case 5: score_units<T, 5>(row, table, k, out); break;
+            case 6: score_units<T, 6>(row, table, k, out); break;
+            case 7: score_units<T, 7>(row, table, k, out); break;
+            default: score_units<T, 8>(row, table, k, out); break;
+        }
+        table += take * LANES;
+        out += take * LANES;
+        units -= take;
+    }
+}
+
+template <class T>
+void scores(const Csr& X, const T* table, int64_t k, double* out) {
+    Buffer<double> padded;
+    double* sums = padded.of(k + LANES);
+    Rows<T> row(X);
+    for (int64_t i = 0; i < row.size(); ++i) {
+        row.seek(i);
+        score_row(row, table, k, sums);
+        for (int64_t j = 0; j < k; ++j) out[i * k + j] = sums[j];
+    }
+}
+
+template <class T>
+void nearest(const Csr& X, const T* table, const double* scale, int64_t k, int64_t first,
+             int64_t last, int32_t* labels, double* values) {
+    Buffer<double> padded;
+    double* sums = padded.of(k + LANES);
+    Rows<T> row(X);
+    for (int64_t i = first; i < last; ++i) {
+        row.seek(i);
+        score_row(row, table, k, sums);
+        double top = sums[0] * scale[0];
+        int32_t best = 0;
+        for (int32_t j = 1; j < k; ++j) {
+            const double value = sums[j] * scale[j];
+            const bool better = value > top;
+            best = better ? j : best;
+            top = better ? value : top;
+        }
+        labels[i] = best;
+        values[i] = top;
+    }
+}
+
+}  // namespace
+}  // namespace coem::COEM_ISA
