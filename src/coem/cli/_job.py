@@ -120,6 +120,8 @@ def chosen_views(options: dict[str, Any], columns: list[str]) -> dict[str, Any]:
         name, found, spec = item.partition("=")
         if not (name and found and spec):
             raise click.BadParameter(f"{item!r} is not NAME=COLUMN", param_hint="--view")
+        if not name.isprintable():  # bytes that are no UTF-8, too: no file can hold them
+            raise click.BadParameter(f"{name!r} is no name to print", param_hint="--view")
         if name in views:
             raise click.BadParameter(f"there are two views {name!r}", param_hint="--view")
         # By its full name: the model may be used in another folder.

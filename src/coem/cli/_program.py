@@ -1,9 +1,15 @@
 """The program: finds the verb, and turns what goes wrong into one sentence and an exit code."""
 
+import io
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
@@ -24,10 +30,22 @@ VERBS = (
     "completion",
 )
 ERROR, NOT_CONVERGED = 1, 3  # exit codes; 2 is click's own, for usage
+INTERRUPTED = 128  # and the number of the signal, as shells have it
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody asked the program to end: what Ctrl-C undoes is undone then, too."""
 
 
 class Verbs(click.Group):
     """The verbs, each in a module of its own."""
+
+    def main(self, *args: Any, **settings: Any) -> Any:
+        """Run the program."""
+        # A letter that a terminal has not must not cost the result of a run.
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        return super().main(*args, **settings)
 
     def list_commands(self, context: click.Context) -> list[str]:
         """Return the verbs."""
@@ -53,14 +71,16 @@ class Verbs(click.Group):
     def invoke(self, context: click.Context) -> Any:
         """Run a verb; what a user can mend is told in one sentence, without a traceback."""
         try:
-            return super().invoke(context)
+            with _stopping_when_told():
+                return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             # Threads may still be at work in a kernel, and would be torn down under it.
             click.echo("coem: stopped; nothing was written", err=True)
             sys.stdout.flush()
-            os._exit(130)
+            told = signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT
+            os._exit(INTERRUPTED + told)
         except BrokenPipeError:
             # Whoever read the output has enough; nothing more can be said to them.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -69,6 +89,24 @@ class Verbs(click.Group):
             if "COEM_DEBUG" in os.environ:
                 raise
             fail(error)
+
+
+@contextmanager
+def _stopping_when_told() -> Iterator[None]:
+    """Let SIGTERM be an exception, so that nothing half written is left behind."""
+    if threading.current_thread() is not threading.main_thread():  # signals are not its business
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    signal.signal(number, signal.SIG_IGN)  # once is enough: a second one would cut the cleaning up
+    raise Terminated
 
 
 def fail(error: Exception) -> NoReturn:

@@ -75,7 +75,9 @@ def write_run(folder: Path, outcome: Outcome) -> None:
     (folder / TRACE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     if not options["no_report"]:
         write_report(story, folder / REPORT)
-    (folder / RUN).write_text(_run_json(outcome, folder), encoding="utf-8")
+    # Names of files need not be text; the escapes are those of JSON, and lead back to the file.
+    told = _run_json(outcome, folder)
+    (folder / RUN).write_text(told, encoding="utf-8", errors="backslashreplace")
 
 
 def as_table(assignments: Any) -> Any:

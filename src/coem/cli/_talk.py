@@ -38,7 +38,9 @@ class Talk:
         if self.silent:
             return
         if self.as_json:
-            click.echo(to_json(data))
+            # Other encodings may not have all letters, and JSON has a way to write them.
+            utf = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+            click.echo(to_json(data, ensure_ascii=not utf))
         else:
             click.echo(text)
 
@@ -122,8 +124,8 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def to_json(value: Any, **how: Any) -> str:
+def to_json(value: Any, *, ensure_ascii: bool = False, indent: int | None = None) -> str:
     """Return anything as JSON; what is no number is null."""
     from coem.report.story import plain
 
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, **how)
+    return json.dumps(plain(value), ensure_ascii=ensure_ascii, allow_nan=False, indent=indent)

@@ -174,13 +174,18 @@ def _read_folder(path: Path, encoding: str | None, skip_bad: bool, max_line: int
                 raise TableError(f"{file}, row {row}: {reason}")
             bad.append((number, f"{name}: {reason}"))
             continue
-        label = name.parts[0] if len(name.parts) > 1 else None
-        rows.append((name.as_posix(), text.data.decode(), label))
+        shown = _as_text(name)
+        rows.append((shown, text.data.decode(), shown.split("/")[0] if "/" in shown else None))
     if not rows:
         raise TableError(f"{path} has no .txt file that can be read; {bad[0][1]}")
     columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
     data = pa.table(columns, names=["id", "text", "label"])
     return Table(data, str(path), digest.hexdigest(), bad)
+
+
+def _as_text(name: Path) -> str:
+    """Return a name as text, with escapes for bytes that are none: different names stay so."""
+    return os.fsencode(name.as_posix()).decode("utf-8", "backslashreplace")
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:

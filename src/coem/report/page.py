@@ -67,7 +67,7 @@ def write_report(story, path):
     path : Path
         The file.
     """
-    html = render(story).encode()
+    html = render(story).encode(errors="replace")  # names of files need not be text
     with new_file(path) as file:
         file.write(html)
     return Path(path)
