@@ -9,6 +9,8 @@ import sys
 import numpy as np
 import pytest
 
+from coem import selection
+
 from .conftest import posts, read_json, write_csv
 
 CLUSTER = ("--text", "body", "-k", "3", "--restarts", "2", "--out", "out")
@@ -105,3 +107,70 @@ def test_a_run_that_is_stopped_leaves_nothing(sent, code, table):
     assert process.returncode == code, told
     assert told == "coem: stopped; nothing was written\n"
     assert [path.name for path in table.parent.iterdir()] == [table.name]
+
+
+# -- options ------------------------------------------------------------------------------------
+
+
+def test_a_tab_as_shells_hand_it_on(table, coem):
+    text = "\n".join(f"{row['id']}\t{row['body']}" for row in posts(30))
+    table.write_text(f"id\tbody\n{text}\n", encoding="utf-8")
+    coem("cluster", table, *CLUSTER, "--delimiter", r"\t")
+    assert read_json("out/run.json")["arguments"]["delimiter"] == "\t"
+
+
+@pytest.mark.parametrize("delimiter", ["", ";;", "é", '"', "\n"])
+def test_delimiters_that_are_none(delimiter, coem):
+    told = coem("cluster", "nothing.csv", *CLUSTER, "--delimiter", delimiter, code=2).stderr
+    assert "one ASCII character" in told
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("k = 3.7", "k must be a whole number, and is 3.7"),
+        ("k = true", "k must be a whole number, and is true"),
+        ("k = [3]", "k must be a whole number, and is [3]"),
+        ("k = 2001-01-01", "k must be a whole number"),
+        ("max-df = true", "max-df must be a number, and is true"),
+        ('strict = "yes"', 'strict must be true or false, and is "yes"'),
+        ("strict = 1", "strict must be true or false, and is 1"),
+        ("text = 3", "text must be text, or a list"),
+        ('text = ["body", 3]', "text must be text, or a list"),
+        ("out = 3", "out must be text in quotes, and is 3"),
+        ("[clutser]", "no verb 'clutser'"),
+    ],
+)
+def test_settings_of_the_wrong_kind(setting, message, table, coem):
+    (table.parent / "c.toml").write_text(f"{setting}\n")
+    told = coem("cluster", table, "--config", "c.toml", code=2).stderr
+    assert message in told
+    assert "c.toml" in told
+
+
+@pytest.mark.parametrize("among", ["[4, 2]", '"4,2"'])
+def test_numbers_in_a_file(among, table, coem):
+    (table.parent / "c.toml").write_text(f'text = "body"\nmax-df = 1\namong = {among}\n')
+    result = coem("choose-k", table, "--config", "c.toml", "--json")
+    assert [row["k"] for row in json.loads(result.stdout)["table"]] == [2, 4]
+
+
+@pytest.mark.parametrize("among", ['"4;2"', "4", "[4]", "[4, 2.5]", "[1, 2]"])
+def test_numbers_in_a_file_that_are_none(among, table, coem):
+    (table.parent / "c.toml").write_text(f"among = {among}\n")
+    assert "numbers" in coem("choose-k", table, "--config", "c.toml", code=2).stderr
+
+
+@pytest.mark.parametrize("verb", ["cluster", "choose-k"])
+def test_the_choice_of_k_has_as_many_rounds(verb, table, coem, monkeypatch):
+    seen = []
+    choose = selection.choose_k
+    monkeypatch.setattr(
+        selection,
+        "choose_k",
+        lambda model, *args, **settings: (
+            seen.append(model.max_iter) or choose(model, *args, **settings)
+        ),
+    )
+    coem(verb, table, "--text", "body", "--max-iter", "2")
+    assert seen == [2]

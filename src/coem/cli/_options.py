@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from coem.cli._config import read_config
+
 Decorator = Callable[[Any], Any]
 
 LENGTH = 150.0  # docs/design.md, "The program", has the measurements
@@ -18,54 +20,16 @@ def options(*decorators: Decorator) -> Decorator:
     return lambda function: reduce(lambda f, d: d(f), reversed(decorators), function)
 
 
-def _read_config(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    """Take what a TOML file says as the defaults of this verb; the command line wins."""
-    if value is None:
-        return
-    import tomllib
+def _delimiter(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    """Return what parts cells; shells hand on a tab that is written as two characters."""
+    from coem.io.delimited import check_delimiter
 
+    value = "\t" if value == r"\t" else value
     try:
-        settings = tomllib.loads(Path(value).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise click.BadParameter(f"{value} is no TOML: {error}") from None
-    verb = context.info_name or ""
-    plain = {key: item for key, item in settings.items() if not isinstance(item, dict)}
-    own = settings.get(verb, {})
-    if not isinstance(own, dict):
-        raise click.BadParameter(f"{value}: {verb} must be a table, [{verb}]")
-    known = {name for p in context.command.params for name in _names(p)}
-    _check_known(plain, value)
-    for key in own:
-        if key not in known:
-            raise click.BadParameter(f"{value}: [{verb}] has no option {key!r}")
-    chosen = {key: item for key, item in {**plain, **own}.items() if key in known}
-    context.default_map = {**(context.default_map or {}), **_by_name(context.command, chosen)}
-
-
-def _check_known(plain: dict[str, Any], source: str) -> None:
-    """Refuse what is an option of no verb at all."""
-    from coem.cli._program import VERBS, main
-
-    context = click.Context(main)
-    verbs = [main.get_command(context, verb) for verb in VERBS]
-    known = {name for verb in verbs if verb for p in verb.params for name in _names(p)}
-    for key in plain:
-        if key not in known:
-            raise click.BadParameter(f"{source}: no verb has an option {key!r}")
-
-
-def _names(parameter: click.Parameter) -> list[str]:
-    """Return what an option is called in a file: its long names without dashes."""
-    return [name.lstrip("-") for name in parameter.opts if name.startswith("-")]
-
-
-def _by_name(command: click.Command, chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return settings under the names of the parameters."""
-    homes = {name: p for p in command.params for name in _names(p)}
-    return {
-        str(homes[key].name): [item] if homes[key].multiple and isinstance(item, str) else item
-        for key, item in chosen.items()
-    }
+        check_delimiter(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return value
 
 
 config_option = click.option(
@@ -74,7 +38,7 @@ config_option = click.option(
     type=click.Path(exists=True, dir_okay=False),
     is_eager=True,
     expose_value=False,
-    callback=_read_config,
+    callback=read_config,
     help="Options in a file: `k = 20`, or under [cluster] for one verb.",
 )
 
@@ -82,7 +46,11 @@ source_argument = click.argument("source", metavar="FILE", type=click.Path(path_
 
 reading_options = options(
     click.option("--encoding", help="Encoding of the file, if it is not UTF-8 or marked."),
-    click.option("--delimiter", help="What parts the cells of a .csv file, if no comma."),
+    click.option(
+        "--delimiter",
+        callback=_delimiter,
+        help=r"What parts the cells of a .csv file, if no comma; \t is a tab.",
+    ),
     click.option(
         "--skip-bad", is_flag=True, help="Leave out rows that cannot be read, and count them."
     ),
@@ -146,6 +114,14 @@ machine_options = options(
     click.option("--threads", type=click.IntRange(1), help="Threads. [all processors]"),
 )
 
+rounds_option = click.option(
+    "--max-iter",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    help="Most rounds of a run.",
+)
+
 fitting_options = options(
     click.option(
         "--restarts",
@@ -154,13 +130,7 @@ fitting_options = options(
         show_default=True,
         help="Runs from other starts; the one that agrees most with the others is kept.",
     ),
-    click.option(
-        "--max-iter",
-        type=click.IntRange(1),
-        default=200,
-        show_default=True,
-        help="Most rounds of a run.",
-    ),
+    rounds_option,
     machine_options,
     click.option("--strict", is_flag=True, help="Exit with 3 if the best run did not converge."),
 )

@@ -4,11 +4,13 @@ from typing import Any
 
 import click
 
+from coem.cli._config import Numbers
 from coem.cli._options import (
     config_option,
     length_option,
     machine_options,
     reading_options,
+    rounds_option,
     source_argument,
     talk_options,
     view_options,
@@ -22,24 +24,12 @@ Examples:
 """
 
 
-def _numbers(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
-    """Return the numbers of ``5,10,20``."""
-    if value is None:
-        return None
-    try:
-        numbers = sorted({int(part) for part in value.split(",")})
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is no list of numbers such as 5,10,20") from None
-    if numbers[0] < 2 or len(numbers) < 2:
-        raise click.BadParameter("give at least two numbers, each 2 or more")
-    return numbers
-
-
 @click.command("choose-k", epilog=EXAMPLE)
 @source_argument
 @view_options
 @length_option
-@click.option("--among", metavar="K,K,...", callback=_numbers, help="Numbers to try. [2 to 64]")
+@click.option("--among", metavar="K,K,...", type=Numbers(), help="Numbers to try. [2 to 64]")
+@rounds_option
 @machine_options
 @reading_options
 @config_option
@@ -68,7 +58,7 @@ def choose(options: dict[str, Any], views: Any, family: Any, talk: Talk) -> Any:
 
     with talk.progress("numbers of groups", len(options.get("among") or ()) or None) as bar:
         return choose_k(
-            MixtureClusterer(family=family, tol=1e-4),
+            MixtureClusterer(family=family, max_iter=options["max_iter"], tol=1e-4),
             views,
             options.get("among"),
             n_jobs=threads(options),

@@ -23,6 +23,17 @@ LARGEST_BLOCK = (1 << 31) - 1
 SKIP = "or leave bad rows out (--skip-bad, skip_bad=True)"
 
 
+def check_delimiter(delimiter: str | None) -> None:
+    """Refuse what cannot stand between cells."""
+    if delimiter is None:
+        return
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\x00':
+        raise ValueError(
+            f"the delimiter {delimiter!r} must be one ASCII character, such as ; or a tab, and no "
+            "quote or end of a line"
+        )
+
+
 def read_delimited(
     text: Text, source: str, delimiter: str | None, *, skip_bad: bool
 ) -> tuple[Any, Bad]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as parquet
 
-from coem.io.delimited import Bad, check_unique, read_delimited
+from coem.io.delimited import Bad, check_delimiter, check_unique, read_delimited
 from coem.io.json_lines import read_json_lines
 from coem.io.sources import (
     SAMPLE,
@@ -86,6 +86,7 @@ def read_table(
     TableError
         In one sentence: the file, the row as people count them, and what can be done.
     """
+    check_delimiter(delimiter)
     if str(source) == "-":
         return _parse(read_stdin(max_line), encoding, skip_bad, delimiter)
     path = Path(source)
