@@ -55,7 +55,7 @@ CSV = {
     "open quote": ('a,b\n1,"x\n2,y\n', "row 2: a quote is opened and never closed; close it"),
     "last quote": ('a,b\n1,x\n2,"y', "row 3: a quote is opened and never closed"),
     "zeros": ("a,b\n1,x\n2,y\x00z\n", "row 3: a NUL byte: the file is no text, or in UTF-16"),
-    "latin": (b"a,b\n1,x\n2,x\xe9\n", r"row 3: the byte 0xe9 is no UTF-8; pass its encoding"),
+    "latin": (b"a,b\n1,x\n2,x\xe9\n", r"row 3: the byte 0xe9 is no UTF-8; give its encoding"),
     "latin header": (b"a,x\xe9\n1,2\n", "row 1: the byte 0xe9 is no UTF-8"),
     "half a UTF-16": (b"\xff\xfea\x00,\x00\x00\xd8\n\x00", "row 1: the bytes are no UTF-16-LE"),
     "lone return": ("a,b\n1,x\ry\n", "row 2: new-line character seen .*; mend it"),
@@ -93,7 +93,7 @@ JSON = {
     "deep": ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}\n", "row 1: no JSON that can be read"),
     "digits": ('{"a": ' + "1" * 10_000 + "}\n", "row 1: no JSON that can be read"),
     "zeros": ('{"a": "\x00"}\n', "row 1: a NUL byte"),
-    "latin": (b'{"a": 1}\n{"a": "x\xe9"}\n', "row 2: bytes that are no UTF-8; pass its encoding"),
+    "latin": (b'{"a": 1}\n{"a": "x\xe9"}\n', "row 2: bytes that are no UTF-8; give its encoding"),
 }
 
 
@@ -140,6 +140,22 @@ def test_bad_lines_of_json(write):
 def test_no_good_row(name, write):
     path = write("a,b\n1\n2\n", name)
     assert "has no good row; the first, row " in said(path, skip_bad=True)
+
+
+def test_rows_have_the_numbers_of_the_file(write):
+    path = write("\na,b\n1,2\n3\n5,6\n7\n9\n11,12\n")
+    table = read_table(path, skip_bad=True)
+    assert [row for row, _ in table.bad] == [4, 6, 7]
+    assert [table.number(row) for row in range(3)] == [3, 5, 8]
+    path = write('{"a": 1}\nx\n{"a": 3}\n', "data.jsonl")
+    table = read_table(path, skip_bad=True)
+    assert [table.number(row) for row in range(2)] == [1, 3]
+
+
+@pytest.mark.parametrize("delimiter", ["", "::", "\u00e9"])
+def test_delimiters_that_are_none(delimiter):
+    with pytest.raises(ValueError, match="must be one ASCII character"):
+        read_table("nothing.csv", delimiter=delimiter)
 
 
 def test_a_folder_without_a_good_document(tmp_path):

@@ -278,13 +278,24 @@ def test_a_flat_folder_has_no_labels(tmp_path):
 
 def test_a_document_in_another_encoding(folder):
     (folder / "art" / "d.txt").write_bytes(b"x\xe9 \n")
-    with pytest.raises(TableError, match=r"art/d\.txt, row 1: the byte 0xe9 is no UTF-8; pass"):
+    with pytest.raises(TableError, match=r"art/d\.txt, row 1: the byte 0xe9 is no UTF-8; give"):
         read_table(folder)
     table = read_table(folder, skip_bad=True)
     assert [number for number, _ in table.bad] == [2]
     assert "art/d.txt" in table.bad[0][1]
     assert table.data.num_rows == 4
     assert "x\u00e9 \n" in columns(folder, encoding="latin-1")["text"]
+
+
+def test_a_document_that_cannot_be_decoded_at_all(folder):
+    (folder / "art" / "d.txt").write_bytes(b"\xff\xfea")  # the mark of UTF-16, and half a letter
+    with pytest.raises(TableError, match=r"art/d\.txt, row 1: the bytes are no UTF-16-LE"):
+        read_table(folder)
+    table = read_table(folder, skip_bad=True)
+    assert [(row, why[:9]) for row, why in table.bad] == [(2, "art/d.txt")]
+    assert table.data.num_rows == 4
+    with pytest.raises(TableError, match="no encoding 'klingon'"):
+        read_table(folder, encoding="klingon", skip_bad=True)
 
 
 # -- standard input --------------------------------------------------------------------------------

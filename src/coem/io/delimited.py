@@ -36,8 +36,8 @@ def check_delimiter(delimiter: str | None) -> None:
 
 def read_delimited(
     text: Text, source: str, delimiter: str | None, *, skip_bad: bool
-) -> tuple[Any, Bad]:
-    """Return a table of rows of cells under a header, and the rows that were left out."""
+) -> tuple[Any, Bad, int]:
+    """Return rows of cells under a header, those left out, and the number of the first row."""
     if text.flaw is not None and not skip_bad:
         row, reason = text.flaw
         raise TableError(f"{source}, row {row}: {reason}")
@@ -50,7 +50,7 @@ def read_delimited(
     if data is None:
         data, bad = _read_slowly(text.data, header, source, skip_bad)
     columns = [as_numbers(data.column(i)) for i in range(data.num_columns)]
-    return pa.table(columns, names=header.names), bad
+    return pa.table(columns, names=header.names), bad, header.n_lines + 1
 
 
 # -- the header ---------------------------------------------------------------------------------

@@ -24,11 +24,19 @@ BOMS = (
     (b"\xfe\xff", "utf-16-be"),
 )
 MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"PAR1": ".parquet"}
-TRY = "pass its encoding, such as encoding='cp1252' or 'latin-1'"
+TRY = "give its encoding, such as cp1252 (--encoding cp1252, encoding='cp1252')"
 
 
 class TableError(ValueError):
     """A table cannot be read; the message names the file, the row and what can be done."""
+
+
+class NoText(TableError):
+    """A source as a whole is no text of its encoding."""
+
+    def __init__(self, source: str, row: int, reason: str) -> None:
+        super().__init__(f"{source}, row {row}: {reason}")
+        self.flaw = row, reason
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ def _read(file: Any, source: str, suffix: str, max_line: int | None, first: byte
             if length + (len(part) if head < 0 else head) > max_line:
                 raise TableError(
                     f"{source}, row {n_lines + 1}: the line has more than {max_line:,} bytes; it "
-                    "is no table of documents, or max_line has to be raised"
+                    "is no table of documents (in Python, max_line sets the limit)"
                 )
             length = length + len(part) if head < 0 else len(part) - tail - 1
             n_lines += part.count(b"\n")
@@ -168,9 +176,8 @@ def _recode(data: bytes, encoding: str, source: str) -> bytes:
         raise TableError(f"{source}: there is no encoding {encoding!r}; try 'cp1252'") from error
     except UnicodeDecodeError as error:
         row = data.count(b"\n", 0, error.start) + 1
-        raise TableError(
-            f"{source}, row {row}: the bytes are no {encoding.upper()} ({error.reason}); {TRY}"
-        ) from error
+        reason = f"the bytes are no {encoding.upper()} ({error.reason}); {TRY}"
+        raise NoText(source, row, reason) from error
     return text.removeprefix("\ufeff").encode("utf-8", "surrogateescape")
 
 

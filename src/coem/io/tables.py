@@ -19,7 +19,9 @@ from coem.io.json_lines import read_json_lines
 from coem.io.sources import (
     SAMPLE,
     Content,
+    NoText,
     TableError,
+    Text,
     check_there,
     decode,
     read_file,
@@ -48,6 +50,16 @@ class Table:
 
     bad: Bad = field(default_factory=list)
     """Rows that were left out: their numbers in the file, from 1, and why."""
+
+    first: int = 1
+    """Number of the first row in the file: after the header, if there is one."""
+
+    def number(self, row: int) -> int:
+        """Return what number a row of `data` has in the file, a cell of several lines being one."""
+        number = self.first + row
+        for bad, _ in self.bad:
+            number += bad <= number
+        return number
 
 
 def read_table(
@@ -111,6 +123,7 @@ def _parse(content: Content, encoding: str | None, skip_bad: bool, delimiter: st
     """Return the table that some content is."""
     source = content.source
     bad: Bad = []
+    first = 1
     if content.suffix == ".parquet":
         data = _read_parquet(content)
     else:
@@ -119,8 +132,8 @@ def _parse(content: Content, encoding: str | None, skip_bad: bool, delimiter: st
             data, bad = read_json_lines(text, source, skip_bad=skip_bad)
         else:
             delimiter = "\t" if content.suffix == ".tsv" and delimiter is None else delimiter
-            data, bad = read_delimited(text, source, delimiter, skip_bad=skip_bad)
-    return Table(data, source, content.fingerprint, bad)
+            data, bad, first = read_delimited(text, source, delimiter, skip_bad=skip_bad)
+    return Table(data, source, content.fingerprint, bad, first)
 
 
 def _is_json(content: Content, data: bytes) -> bool:
@@ -168,7 +181,10 @@ def _read_folder(path: Path, encoding: str | None, skip_bad: bool, max_line: int
         name = file.relative_to(path)
         content = read_file(file, ".txt", "", max_line)
         digest.update(f"{name}\x00{content.fingerprint}\n".encode("utf-8", "surrogateescape"))
-        text = decode(content, encoding)
+        try:
+            text = decode(content, encoding)
+        except NoText as error:
+            text = Text(b"", error.flaw)
         if text.flaw is not None:
             row, reason = text.flaw
             if not skip_bad:
