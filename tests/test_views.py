@@ -25,7 +25,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import _safe_indexing, indexable, shuffle
 from sklearn.utils.validation import _num_samples, check_array, check_consistent_length
 
-from coem.views import Views, as_views
+from coem.views import RowError, Views, as_views
 
 A = np.array([[1, 0, 2], [0, 0, 0], [0, 3, 0], [4, 0, 0]])
 B = np.array([[0.5, 1.5], [2.5, 0.0], [0.0, 0.0], [1.0, 1.0]])
@@ -891,3 +891,11 @@ def test_joblib_dump_and_memory_map(views: Views, tmp_path: Path) -> None:
         np.testing.assert_array_equal(dense(mapped[name]), dense(matrix))
     np.testing.assert_array_equal(mapped.empty, views.empty)
     assert_same(mapped[[0, 1]][["words"]], views[[0, 1]][["words"]])
+
+
+def test_an_error_of_a_row_says_where_it_is():
+    error = RowError("price", np.int64(3), ": no number", "Alas: ")
+    assert str(error) == "Alas: view 'price', row 3: no number"
+    assert error.at("a.csv, row 5") == "Alas: a.csv, row 5, view 'price': no number"
+    again = pickle.loads(pickle.dumps(error))  # as it comes from another process
+    assert (str(again), again.row) == (str(error), 3)

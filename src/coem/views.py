@@ -15,6 +15,36 @@ from sklearn.utils.validation import check_array  # type: ignore[import-untyped,
 Matrix: TypeAlias = Any  # a dense two-dimensional array, or a scipy CSR matrix or array
 
 
+class RowError(ValueError):
+    """A row of a view cannot be used.
+
+    The message counts rows from 0, as indices do. Whoever knows where the row is from uses `at`.
+
+    Parameters
+    ----------
+    view : str
+    row : int
+    text : str
+        What is wrong, with the colon or blank that it begins with.
+    before : str, default=""
+        How the message begins.
+    """
+
+    def __init__(self, view: str, row: int, text: str, before: str = "") -> None:
+        super().__init__(view, int(row), text, before)  # all of them, so that it can be pickled
+        self.row = int(row)
+
+    def __str__(self) -> str:
+        """Return the message."""
+        view, row, text, before = self.args
+        return f"{before}view {view!r}, row {row}{text}"
+
+    def at(self, place: str) -> str:
+        """Return the message with the place where people find the row."""
+        view, _, text, before = self.args
+        return f"{before}{place}, view {view!r}{text}"
+
+
 class Views:
     """Named matrices that describe the same rows.
 

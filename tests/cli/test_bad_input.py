@@ -101,7 +101,7 @@ def test_bad_rows_can_be_left_out(here, coem):
         (["--view", "links=refs:wrong"], 1, "wrong"),
         (["--view", "v=missing.npy"], 1, "missing.npy"),
         (["--view", "n=title:number"], 1, "title"),
-        (["--id", "topic"], 1, "rows 1 and 4.*sea"),
+        (["--id", "topic"], 1, "rows 2 and 5.*sea"),
         (["--id", "nobody"], 1, "nobody"),
         (["--label", "nobody"], 1, "nobody"),
         (["-k", "91"], 1, "90 rows"),

@@ -1,12 +1,14 @@
 """From a file and some options to views: what all verbs that read documents begin with."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import click
 import numpy as np
 
+from coem.cli._program import PLACE
 from coem.cli._talk import Talk
 
 TOL = 1e-5  # relative; groups and classes hardly change after that
@@ -40,11 +42,19 @@ def read_source(options: dict[str, Any]) -> Any:
 def read_documents(options: dict[str, Any], talk: Talk) -> Documents:
     """Return the rows of the file that the options name."""
     found = read_source(options)
+    remember(found)
     if found.bad:
         first, why = found.bad[0]
         talk.note(f"{len(found.bad)} bad rows were left out; the first is row {first}: {why}")
-    ids, column = _ids(found.data, found.source, options.get("id_column"), talk)
+    ids, column = _ids(found, options.get("id_column"), talk)
     return Documents(found.data, found.source, found.fingerprint, ids, column, len(found.bad))
+
+
+def remember(found: Any) -> None:
+    """Let errors name rows as the file that was read last has them."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[PLACE] = lambda row: f"{found.source}, row {found.number(row)}"
 
 
 def column_of(table: Any, source: str, name: str, what: str) -> list[Any]:
@@ -56,8 +66,9 @@ def column_of(table: Any, source: str, name: str, what: str) -> list[Any]:
     return values
 
 
-def _ids(table: Any, source: str, column: str | None, talk: Talk) -> tuple[list[str], str | None]:
+def _ids(found: Any, column: str | None, talk: Talk) -> tuple[list[str], str | None]:
     """Return what rows are called, and the column that says so: else their numbers from 1 on."""
+    table, source = found.data, found.source
     numbers = [str(i + 1) for i in range(table.num_rows)]
     given = column is not None
     if column is None:
@@ -65,7 +76,7 @@ def _ids(table: Any, source: str, column: str | None, talk: Talk) -> tuple[list[
     if column is None:
         return numbers, None
     ids = ["" if v is None else str(v) for v in column_of(table, source, column, "ids")]
-    problem = _ambiguous(ids)
+    problem = _ambiguous(ids, found.number)
     if problem is None:
         return ids, column
     if given:
@@ -77,14 +88,14 @@ def _ids(table: Any, source: str, column: str | None, talk: Talk) -> tuple[list[
     return numbers, None
 
 
-def _ambiguous(ids: list[str]) -> str | None:
+def _ambiguous(ids: list[str], number: Callable[[int], int]) -> str | None:
     """Return why these cannot tell rows apart, or None if they can."""
     seen: dict[str, int] = {}
-    for row, name in enumerate(ids, 1):
+    for row, name in enumerate(ids):
         if not name:
-            return f"row {row} has none"
+            return f"row {number(row)} has none"
         if name in seen:
-            return f"rows {seen[name]} and {row} are both called {name!r}"
+            return f"rows {number(seen[name])} and {number(row)} are both called {name!r}"
         seen[name] = row
     return None
 
@@ -136,9 +147,10 @@ def _columns(spec: str, known: list[str]) -> str | list[str]:
     if spec in known or spec.rpartition(":")[0] in known:
         return spec
     parts = spec.split("+")
-    _, _, kind = parts[-1].rpartition(":")
-    if kind in KINDS:
-        parts = [part if part.endswith(f":{kind}") else f"{part}:{kind}" for part in parts]
+    kinds = [part.rpartition(":")[2] for part in parts]
+    if kinds[-1] in KINDS:
+        pairs = zip(parts, kinds, strict=True)
+        parts = [part if kind in KINDS else f"{part}:{kinds[-1]}" for part, kind in pairs]
     return parts if len(parts) > 1 else parts[0]
 
 
@@ -167,11 +179,15 @@ def labels_of(documents: Documents, column: str) -> np.ndarray:
 
 def to_views(reader: Any, documents: Documents, talk: Talk, leave_out: str | None = None) -> Any:
     """Return the views of the documents, and say what they are; labels are not guessed a view."""
+    from coem.families import as_family
+
     table = documents.table
     if leave_out:
         column_of(table, documents.source, leave_out, "labels")
         table = table.drop_columns([leave_out])
     views = reader.fit_transform(table)
+    for name, family in _dense(reader).items():
+        as_family(family).check(views[name], name)  # while all rows are here: a fit may see a part
     for sentence in reader.guesses_:
         talk.note(sentence)
     sizes = ", ".join(f"{name} ({views[name].shape[1]:,} columns)" for name in views.names)
@@ -190,13 +206,18 @@ def families(reader: Any) -> dict[str, Any]:
     """
     from coem.families import Multinomial
 
-    dense = {
+    shortened = {name: Multinomial(alpha=kept) for name, kept in reader.kept_.items()}
+    return dict.fromkeys(reader.views_, "auto") | _dense(reader) | shortened
+
+
+def _dense(reader: Any) -> dict[str, str]:
+    """Return the families of the dense views."""
+    kinds = {
         "number": "gaussian",
         **dict.fromkeys(("vector", "array", "embed"), "von_mises_fisher"),
     }
-    shortened = {name: Multinomial(alpha=kept) for name, kept in reader.kept_.items()}
-    kinds = {name: spec["kind"] for name, spec in reader.views_.items()}
-    return {name: dense.get(kind, "auto") for name, kind in kinds.items()} | shortened
+    views = reader.views_.items()
+    return {name: kinds[spec["kind"]] for name, spec in views if spec["kind"] in kinds}
 
 
 def check_size(k: int, views: Any) -> None:

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
@@ -13,6 +13,8 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import click
+
+from coem.cli._talk import in_options
 
 # In the order in which a newcomer meets them.
 VERBS = (
@@ -30,6 +32,7 @@ VERBS = (
     "completion",
 )
 ERROR, NOT_CONVERGED = 1, 3  # exit codes; 2 is click's own, for usage
+PLACE = "coem.cli.place"  # in the context: what tells where a row of the documents is
 INTERRUPTED = 128  # and the number of the signal, as shells have it
 
 
@@ -88,7 +91,7 @@ class Verbs(click.Group):
         except Exception as error:
             if "COEM_DEBUG" in os.environ:
                 raise
-            fail(error)
+            fail(error, context.meta.get(PLACE))
 
 
 @contextmanager
@@ -109,15 +112,15 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise Terminated
 
 
-def fail(error: Exception) -> NoReturn:
-    """End with the sentence that tells of an error."""
+def fail(error: Exception, place: Callable[[int], str] | None) -> NoReturn:
+    """End with the sentence that tells of an error; `place` says where a row is in a file."""
     if isinstance(error, MemoryError):
         text = "there is not enough memory; use fewer rows, or --max-features for fewer words"
     elif isinstance(error, OSError) and error.strerror:
-        place = f"{error.filename}: " if error.filename else ""
-        text = f"{place}{error.strerror.lower()}"
+        where = f"{error.filename}: " if error.filename else ""
+        text = f"{where}{error.strerror.lower()}"
     elif isinstance(error, ValueError | TypeError | ImportError | OSError):
-        text = str(error)
+        text = in_options(str(error) if place is None else _placed(error, place))
     else:
         text = (
             f"{type(error).__name__}: {error}; this should not happen. "
@@ -125,6 +128,13 @@ def fail(error: Exception) -> NoReturn:
         )
     click.echo(f"coem: error: {text}", err=True)
     raise click.exceptions.Exit(ERROR)
+
+
+def _placed(error: Exception, place: Callable[[int], str]) -> str:
+    """Return what is wrong, and where in the file: the library counts rows from 0."""
+    from coem.views import RowError
+
+    return error.at(place(error.row)) if isinstance(error, RowError) else str(error)
 
 
 def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:

@@ -1,6 +1,7 @@
 """What is said, and where: results on stdout, progress and notes on stderr."""
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -80,7 +81,27 @@ class Talk:
             warnings.simplefilter("always")
             yield
         for text in dict.fromkeys(str(warning.message) for warning in caught):
-            self.note(f"note: {text}")
+            self.note(f"note: {in_options(text)}")
+
+
+# What the library says to those who write Python, and what it is to those who write commands.
+PYTHON = (
+    (r"views=\{'text': 'COLUMN'\}", "--text COLUMN"),
+    (r"\bid='COLUMN'", "--id COLUMN"),
+    (r"\bwrite '([^']+:(?:list|inbound|number|vector))'", r"write --view NAME=\1"),
+    (r"\bwrite '([^']+)'", r"write --text '\1'"),
+    (r" or tol, or pass tol=0 to run a fixed number of (rounds|iterations)", ""),
+    (r"(?<!['\w])(max|min)_(iter|df|features|length)(?!['\w])", r"--\1-\2"),
+    (r"\(n_init\)", "(--restarts)"),
+    (r"^sizes:", "--among:"),
+)
+
+
+def in_options(text: str) -> str:
+    """Return a sentence of the library with options in place of parameters."""
+    for python, option in PYTHON:
+        text = re.sub(python, option, text)
+    return text
 
 
 class Bar:

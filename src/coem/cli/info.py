@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from coem.cli._options import config_option, reading_options, talk_options
-from coem.cli._talk import Talk, table
+from coem.cli._talk import Talk, in_options, table
 
 EXAMPLE = """\b
 Examples:
@@ -72,7 +72,7 @@ def _of_table(options: dict[str, Any], talk: Talk) -> None:
     try:
         _, guesses = guess_views(found.data, None)
     except ValueError as error:  # a table without documents can be looked at, too
-        guesses = [str(error)]
+        guesses = [in_options(str(error))]
     data = {
         "rows": found.data.num_rows,
         "columns": [

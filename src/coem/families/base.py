@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from coem.stats import Stats
 from coem.typing import Array, Matrix, Rng, Theta
+from coem.views import RowError
 
 
 class Family(ABC):
@@ -180,16 +181,15 @@ def check_values(
         total = values.sum(dtype=np.float64)
     if not np.isfinite(total) and not np.isfinite(values).all():
         row, value = _first_bad(X, lambda x: ~np.isfinite(x))
-        raise ValueError(
-            f"view {view!r}, row {row}: the value {value} is not finite (NaN or infinity); "
-            "drop the row or fill it in"
+        raise RowError(
+            view,
+            row,
+            f": the value {value} is not finite (NaN or infinity); drop the row or fill it in",
         )
     if nonnegative and values.size and values.min() < 0:
         row, value = _first_bad(X, lambda x: x < 0)
-        raise ValueError(
-            f"Negative values in data: view {view!r}, row {row} has {value}; counts must be 0 or "
-            f"more{advice}"
-        )
+        text = f" has {value}; counts must be 0 or more{advice}"
+        raise RowError(view, row, text, "Negative values in data: ")
     return X
 
 
@@ -200,7 +200,7 @@ def check_magnitude(X: Matrix, view: str, largest: float = 1e150) -> None:
     bottom = np.fmin.reduce(values, axis=None, initial=0)
     if max(float(top), -float(bottom)) > largest:
         row, value = _first_bad(X, lambda x: np.abs(x) > largest)
-        raise ValueError(f"view {view!r}, row {row}: {value} is too large; scale the view down")
+        raise RowError(view, row, f": {value} is too large; scale the view down")
 
 
 def _check_structure(X: Matrix, view: str) -> None:
@@ -235,12 +235,13 @@ def check_missing_rows(X: Matrix, view: str) -> Matrix:
         return check_values(X, view, nonnegative=False)
     if np.isinf(X).any():
         row, value = _first_bad(X, np.isinf)
-        raise ValueError(f"view {view!r}, row {row}: the value {value} is not finite; fill it in")
+        raise RowError(view, row, f": the value {value} is not finite; fill it in")
     missing = np.isnan(X)
     partly = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
     if partly.size:
-        raise ValueError(
-            f"view {view!r}, row {partly[0]}: some of its values are NaN but not all; fill it in "
-            "or make the whole row NaN"
+        raise RowError(
+            view,
+            partly[0],
+            ": some of its values are NaN but not all; fill it in or make the whole row NaN",
         )
     return X

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from coem.text._tables import column, is_list, is_text
+from coem.text._tables import advice, column, is_list, is_text
+from coem.views import RowError
 
 
 def read_numbers(table, names, view):
@@ -20,9 +21,11 @@ def read_numbers(table, names, view):
     if partly.any():
         row = int(partly.argmax())
         gone = names[int(missing[row].argmax())]
-        raise ValueError(
-            f"view {view!r}, row {row} has no {gone!r} but other numbers, and a row is there or "
-            f"missing as a whole; fill the gap, or make {gone!r} a view of its own"
+        raise RowError(
+            view,
+            row,
+            f" has no {gone!r} but other numbers, and a row is there or missing as a whole; fill "
+            f"the gap, or make {gone!r} a view of its own",
         )
     _check_finite(X, view)
     return X
@@ -35,7 +38,9 @@ def _numbers(array, name, view):
         trimmed = pc.utf8_trim_whitespace(array)
         array = pc.if_else(pc.equal(trimmed, ""), None, trimmed)
     elif not any(check(kind) for check in _NUMBERS):
-        raise ValueError(f"view {view!r}: column {name!r} holds {kind} and no numbers")
+        raise ValueError(
+            f"view {view!r}: column {name!r} holds {kind} and no numbers; {advice(name, kind)}"
+        )
     if pa.types.is_boolean(kind):
         array = array.cast(pa.int8())
     try:
@@ -43,9 +48,11 @@ def _numbers(array, name, view):
     except pa.ArrowInvalid as error:
         values = array.to_pylist()
         row = next(i for i, value in enumerate(values) if not _is_number(value))
-        raise ValueError(
-            f"view {view!r}, row {row}: {values[row]!r:.60} in column {name!r} is no number; "
-            f"leave it empty if it is missing"
+        raise RowError(
+            view,
+            row,
+            f": {values[row]!r:.60} in column {name!r} is no number; leave it empty if it is "
+            "missing",
         ) from error
     return array.to_numpy(zero_copy_only=False)  # null becomes NaN
 
@@ -77,15 +84,20 @@ def read_vectors(table, name, view):
     if is_text(array.type):
         array = _from_json(array, name, view)
     if not is_list(array.type) or not any(check(array.type.value_type) for check in _NUMBERS):
-        raise ValueError(f"view {view!r}: column {name!r} holds {array.type}, no lists of numbers")
+        raise ValueError(
+            f"view {view!r}: column {name!r} holds {array.type}, no lists of numbers; "
+            f"{advice(name, array.type)}"
+        )
     sizes = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     there = sizes > 0
     width = int(sizes.max(initial=0))
     if (sizes[there] != width).any():
         row = int((there & (sizes != sizes[there][0])).argmax())
-        raise ValueError(
-            f"view {view!r}, row {row} has {sizes[row]} numbers in column {name!r}, the rows "
-            f"before have {sizes[there][0]}; vectors must be of one length"
+        raise RowError(
+            view,
+            row,
+            f" has {sizes[row]} numbers in column {name!r}, the rows before have "
+            f"{sizes[there][0]}; vectors must be of one length",
         )
     values = array.flatten()
     half = pa.types.is_float32(values.type) or pa.types.is_float16(values.type)
@@ -95,9 +107,11 @@ def read_vectors(table, name, view):
     gaps = there & np.isnan(X).any(axis=1)
     if gaps.any():
         row = int(gaps.argmax())
-        raise ValueError(
-            f"view {view!r}, row {row}: a number is missing in the vector of column {name!r}; "
-            f"leave the whole vector out, or fill the gap"
+        raise RowError(
+            view,
+            row,
+            f": a number is missing in the vector of column {name!r}; leave the whole vector out, "
+            "or fill the gap",
         )
     _check_finite(X, view)
     return X
@@ -111,9 +125,8 @@ def _from_json(array, name, view):
             values = json.loads(text) if text and text.strip() else None
             rows.append(None if values is None else [float(value) for value in values])
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"view {view!r}, row {row}: {text!r:.60} in column {name!r} is no JSON list of "
-                f"numbers"
+            raise RowError(
+                view, row, f": {text!r:.60} in column {name!r} is no JSON list of numbers"
             ) from error
     return pa.array(rows, pa.list_(pa.float64()))
 
@@ -145,14 +158,18 @@ def _load(path, view):
         return np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise FileNotFoundError(f"view {view!r}: there is no file {path}") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise ValueError(f"view {view!r}: {path} is no .npy file of numbers ({error})") from error
+    except OSError as error:
+        raise ValueError(
+            f"view {view!r}: {path} cannot be read ({error.strerror or error})"
+        ) from error
+    except (ValueError, EOFError) as error:  # NumPy advises to trust it, which is no good idea
+        raise ValueError(
+            f"view {view!r}: {path} is no .npy file of numbers; write it with numpy.save"
+        ) from error
 
 
 def _check_finite(X, view):
     """Refuse infinite numbers."""
     infinite = np.isinf(X).any(axis=1)
     if infinite.any():
-        raise ValueError(
-            f"view {view!r}, row {int(infinite.argmax())} has an infinite number; leave it out"
-        )
+        raise RowError(view, int(infinite.argmax()), " has an infinite number; leave it out")

@@ -132,6 +132,17 @@ def is_list(kind):
     return any(check(kind) for check in lists)
 
 
+def advice(name, kind):
+    """Say how to make a view of a column of some type of Arrow."""
+    if is_text(kind):
+        return f"write '{name}'"
+    if not is_list(kind):
+        return f"write '{name}:number'"
+    if _nameable(kind.value_type):
+        return f"write '{name}:list'"
+    return f"write '{name}:vector'" if pa.types.is_floating(kind.value_type) else "leave it out"
+
+
 def read_text(table, names, view):
     """Return columns of text, joined by line breaks; null where a row has none."""
     arrays = []
@@ -139,9 +150,8 @@ def read_text(table, names, view):
         array = column(table, name, view)
         kind = array.type
         if not is_text(kind) and not pa.types.is_null(kind):
-            fix = "list" if is_list(kind) else "number"
             raise ValueError(
-                f"view {view!r}: column {name!r} is no text but {kind}; write '{name}:{fix}', or "
+                f"view {view!r}: column {name!r} is no text but {kind}; {advice(name, kind)}, or "
                 f"make it text"
             )
         arrays.append(array.cast(pa.large_string()))
@@ -169,7 +179,7 @@ def read_items(table, name, view):
     if not is_list(kind) or not _nameable(kind.value_type):
         raise ValueError(
             f"view {view!r}: column {name!r} holds {kind}, no lists of names; give lists of text "
-            f"or of whole numbers, or text with items between | or ;"
+            f"or of whole numbers, or text with items between | or ;, or {advice(name, kind)}"
         )
     sizes = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     owners = np.repeat(np.arange(len(array)), sizes)

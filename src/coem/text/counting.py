@@ -182,8 +182,8 @@ def learn(tally, options, n_rows, view, *, limit=True):
         kept = np.sort(kept[(-tally.n_times[kept]).argsort()[: options.max_features]])
     if not len(kept):
         raise ValueError(
-            f"view {view!r}: min_df and max_df leave no word; lower min_df or raise max_df, for "
-            f"this view alone with a dict from view to value"
+            f"view {view!r}: min_df and max_df leave no word; lower min_df or raise max_df, or "
+            f"leave the view out"
         )
     return from_strings(tally.words, kept), matrix(tally, n_rows, kept)
 
