@@ -195,8 +195,23 @@ def test_a_folder_of_texts(here, coem):
         folder = here / "texts" / row["topic"]
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{row['id']}.txt").write_text(row["body"], encoding="utf-8")
-    coem("cluster", "texts", "--label", "label", "-k", "3", "--restarts", "3")
+    (here / "texts" / "p0.txt").write_text(posts(1)[0]["body"], encoding="utf-8")
+    result = coem("cluster", "texts", "-k", "3", "--restarts", "3")
+    assert "the 3 sub-folders are the classes" in result.stderr
     assert read_json(here / "coem-texts" / "run.json")["result"]["nmi"] > 0.9
+    coem("classify", "texts", "--out", "out")
+    told = read_json(here / "out" / "run.json")
+    assert told["arguments"]["label"] == "label"
+    assert told["result"]["labelled"] == 30
+    assert "the same" in coem("rerun", "out").stdout
+
+
+def test_a_folder_without_classes(here, coem):
+    for row in posts(30):
+        (here / f"{row['id']}.txt").write_text(row["body"], encoding="utf-8")
+    result = coem("cluster", here, "-k", "3", "--restarts", "2", "--out", "../out")
+    assert "classes" not in result.stderr + result.stdout
+    assert "sub-folders" in coem("classify", here, "--out", "../other", code=1).stderr
 
 
 def test_config(table, coem):
@@ -293,6 +308,17 @@ def test_vectors_of_any_length_are_directions(table, coem):
     arguments = ["--view", "m=v.npy", "-k", "3", "--restarts", "3", "--label", "topic"]
     coem("cluster", table, *arguments, "--out", "out")
     assert read_json(table.parent / "out" / "run.json")["result"]["nmi"] > 0.9
+
+
+def test_rerun_looks_at_the_vectors(table, coem, monkeypatch):
+    vectors = np.eye(3)[np.arange(90) % 3]
+    np.save("v.npy", vectors)
+    coem("cluster", table, "--view", "meaning=v.npy", "-k", "3", "--restarts", "2", "--out", "out")
+    (table.parent / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    assert "the same" in coem("rerun", "../out").stdout
+    np.save("../v.npy", 2 * vectors)  # the same directions, so that nothing else tells
+    assert "the vectors of view 'meaning' have changed" in coem("rerun", "../out", code=1).stdout
 
 
 def test_rerun_of_a_strict_run(table, coem):

@@ -12,6 +12,7 @@ from coem.cli._program import PLACE
 from coem.cli._talk import Talk
 
 TOL = 1e-5  # relative; groups and classes hardly change after that
+FOLDERS = "label"  # the column that says in which sub-folder a text is
 EXCERPT = 2000  # characters of a document that are kept to be shown
 
 
@@ -135,8 +136,7 @@ def chosen_views(options: dict[str, Any], columns: list[str]) -> dict[str, Any]:
             raise click.BadParameter(f"{name!r} is no name to print", param_hint="--view")
         if name in views:
             raise click.BadParameter(f"there are two views {name!r}", param_hint="--view")
-        # By its full name: the model may be used in another folder.
-        views[name] = os.path.abspath(spec) if spec.endswith(".npy") else _columns(spec, columns)
+        views[name] = spec if spec.endswith(".npy") else _columns(spec, columns)
     return views
 
 
@@ -169,6 +169,17 @@ def shown_texts(documents: Documents, reader: Any) -> list[str]:
 def threads(options: dict[str, Any]) -> int:
     """Return the number of threads: what was asked for, or all processors."""
     return options.get("threads") or -1
+
+
+def label_of(options: dict[str, Any], documents: Documents, talk: Talk) -> str | None:
+    """Return the column of the classes: what was asked for, or sub-folders of a folder of texts."""
+    if options["label"] is not None or not os.path.isdir(options["source"]):
+        return options["label"]
+    folders = set(documents.table.column(FOLDERS).to_pylist()) - {None}
+    if len(folders) < 2:
+        return None
+    talk.note(f"the {len(folders):,} sub-folders are the classes (--label {FOLDERS})")
+    return FOLDERS
 
 
 def labels_of(documents: Documents, column: str) -> np.ndarray:

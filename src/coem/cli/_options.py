@@ -1,5 +1,6 @@
 """The options that verbs share, and the file that can hold them."""
 
+import os
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
@@ -20,6 +21,17 @@ def options(*decorators: Decorator) -> Decorator:
     return lambda function: reduce(lambda f, d: d(f), reversed(decorators), function)
 
 
+def _full_names(
+    context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return views with full names of files: a model and a run may be used in another folder."""
+    parts = [item.partition("=") for item in value]
+    return tuple(
+        f"{name}={os.path.abspath(spec)}" if spec.endswith(".npy") else f"{name}{found}{spec}"
+        for name, found, spec in parts
+    )
+
+
 def _delimiter(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
     """Return what parts cells; shells hand on a tab that is written as two characters."""
     from coem.io.delimited import check_delimiter
@@ -29,6 +41,17 @@ def _delimiter(context: click.Context, parameter: click.Parameter, value: str | 
         check_delimiter(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+    return value
+
+
+def needed_label(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    """Return the column of the labels, which only a folder may have without being told."""
+    # Parameters that were given come first, so that the source is known.
+    source = context.params.get("source")
+    if value is None and source is not None and not os.path.isdir(source):
+        raise click.MissingParameter(ctx=context, param=parameter)
     return value
 
 
@@ -63,6 +86,7 @@ view_options = options(
     click.option(
         "--view",
         multiple=True,
+        callback=_full_names,
         metavar="NAME=COLUMN",
         help="A view of its own: title=title, both=title+body, links=refs:list, "
         "cited=refs:inbound, price=price:number, meaning=emb:vector or meaning=emb.npy.",

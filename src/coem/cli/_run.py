@@ -131,6 +131,7 @@ def _run_json(outcome: Outcome, folder: Path) -> str:
         "arguments": recorded(outcome.options),
         "source": str(Path(outcome.documents.source).resolve()) if _is_file(outcome) else None,
         "fingerprint": outcome.documents.fingerprint,
+        "inputs": _inputs(outcome),
         "rows": len(outcome.documents),
         "bad_rows": outcome.documents.n_bad,
         "seed": outcome.options.get("seed"),
@@ -140,6 +141,13 @@ def _run_json(outcome: Outcome, folder: Path) -> str:
         "files": {path.name: digest(path) for path in sorted(folder.iterdir())},
     }
     return to_json(told, indent=2) + "\n"
+
+
+def _inputs(outcome: Outcome) -> dict[str, str]:
+    """Return the digests of the files of vectors, by view."""
+    views = outcome.pipeline.steps[0][1].views or {}
+    files = {view: spec for view, spec in views.items() if str(spec).endswith(".npy")}
+    return {view: digest(Path(file)) for view, file in files.items()}
 
 
 def _is_file(outcome: Outcome) -> bool:

@@ -10,6 +10,7 @@ from coem.cli._options import (
     config_option,
     folder_options,
     machine_options,
+    needed_label,
     reading_options,
     source_argument,
     talk_options,
@@ -27,7 +28,12 @@ Examples:
 @click.command("classify", epilog=EXAMPLE)
 @source_argument
 @view_options
-@click.option("--label", metavar="COLUMN", required=True, help="The classes; empty where unknown.")
+@click.option(
+    "--label",
+    metavar="COLUMN",
+    callback=needed_label,
+    help="The classes; empty where unknown. [sub-folders, if FILE is a folder]",
+)
 @click.option(
     "--unlabeled-weight",
     type=click.FloatRange(0, 1),
@@ -63,6 +69,7 @@ def run(options: dict[str, Any], talk: Talk) -> None:
     started = time.time()
     with _run.new_run(options) as folder:
         documents = _job.read_documents(options, talk)
+        options["label"] = _job.label_of(options, documents, talk) or _job.FOLDERS
         labels = _job.labels_of(documents, options["label"])
         check_labels(labels, options["label"])
         reader = _job.text_views(options, documents, scale_length=DEFAULT_LENGTH)
@@ -83,7 +90,8 @@ def check_labels(labels: np.ndarray, column: str) -> None:
     classes = sorted(set(labels) - {""})
     if not classes:
         raise ValueError(
-            f"no row has a label in column {column!r}; fill in some, or use coem cluster"
+            f"no row has a label in column {column!r}; fill in some (put texts into sub-folders), "
+            "or use coem cluster"
         )
     if len(classes) == 1:
         raise ValueError(

@@ -33,7 +33,9 @@ Examples:
 @length_option
 @size_option
 @click.option(
-    "--label", metavar="COLUMN", help="True classes, to judge the groups by; not learned from."
+    "--label",
+    metavar="COLUMN",
+    help="True classes, to judge the groups by; not learned from. [sub-folders, if there are]",
 )
 @fitting_options
 @folder_options
@@ -58,6 +60,7 @@ def run(options: dict[str, Any], talk: Talk) -> None:
     started = time.time()
     with _run.new_run(options) as folder:
         documents = _job.read_documents(options, talk)
+        options["label"] = _job.label_of(options, documents, talk)
         reader = _job.text_views(options, documents)
         views = _job.to_views(reader, documents, talk, leave_out=options["label"])
         k = options["k"] or _choose(options, views, _job.families(reader), talk)

@@ -58,6 +58,9 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     found = []
     if old["fingerprint"] != new["fingerprint"]:
         found.append("the documents have changed")
+    for view, before in old.get("inputs", {}).items():
+        if new["inputs"].get(view) != before:
+            found.append(f"the vectors of view {view!r} have changed")
     for name in sorted(old["versions"].keys() | new["versions"].keys()):
         before, after = old["versions"].get(name), new["versions"].get(name)
         if before != after:
