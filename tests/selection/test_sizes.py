@@ -59,6 +59,34 @@ def test_it_says_so_in_words_and_pictures():
     assert list(found.table.to_frame().columns) == ["k", "held_out", "behind"]
 
 
+class Flat(MixtureClusterer):
+    """Every row is as likely as the others: by `slope` less for each component."""
+
+    slope = 0.0
+
+    def score_samples(self, X):
+        return np.full(len(X), -1.0 - self.slope * self.n_components)
+
+
+class Falling(Flat):
+    slope = 0.5
+
+
+def test_of_equals_the_smallest_is_chosen():
+    for model, X in ((Flat(), planted(3)), (MixtureClusterer(), np.tile([1, 2, 3], (40, 1)))):
+        found = choose_k(model, X, random_state=0)
+        assert found.best == 2
+        assert all(row.behind == 0 for row in found.table)
+        assert "as likely with any number; 2 is the least" in found.reason
+
+
+def test_a_difference_without_spread_is_no_tie():
+    found = choose_k(Falling(), planted(3), [2, 3, 4], random_state=0)
+    assert found.best == 2
+    assert [row.behind for row in found.table] == [0, np.inf, np.inf]
+    assert found.reason == "rows that were held out are the most likely with 2"
+
+
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [

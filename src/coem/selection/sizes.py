@@ -17,6 +17,7 @@ from coem.selection._fits import each_fit, fit_again, last_of
 from coem.views import as_views, is_several
 
 LARGEST = 64  # of the numbers that are tried unasked
+EQUAL = 1e-6  # relative; what rounding and the end of EM leave between likelihoods that are equal
 PATIENCE = 3  # numbers in a row that are worse than the best before the rest are left out
 
 
@@ -27,11 +28,12 @@ class Choice:
     Attributes
     ----------
     best : int
-        The number with the largest held-out log likelihood.
+        The number with the largest held-out log likelihood; the smallest of equals.
     table : list of records
         One for each number that was tried: `k`, `held_out` (mean log likelihood of a row that was
         not seen), `behind` (how far it is behind the best, in standard errors of the difference;
-        0 for the best). ``table.to_frame()`` gives a DataFrame.
+        0 for the best and its equals, infinite if every row is as much less likely).
+        ``table.to_frame()`` gives a DataFrame.
     """
 
     best: int
@@ -40,8 +42,13 @@ class Choice:
     @property
     def reason(self):
         """The answer in one sentence."""
-        near = [str(row.k) for row in self.table if 0 < row.behind < 2]
-        others = f"; {', '.join(near)} are hardly worse" if near else ""
+        equal = [row.k for row in self.table if row.behind == 0 and row.k != self.best]
+        if len(equal) == len(self.table) - 1:
+            return (
+                f"rows that were held out are as likely with any number; {self.best} is the least"
+            )
+        near = [row.k for row in self.table if 0 < row.behind < 2]
+        others = _these(equal, "as likely") + _these(near, "hardly worse")
         if self.best == self.table[-1].k:
             others += "; it is the largest that was tried, and more may be better"
         return f"rows that were held out are the most likely with {self.best}{others}"
@@ -183,11 +190,20 @@ def _hopeless(scores):
 
 def _choice(scores):
     """Return the best number, and how far behind the others are."""
-    best = max(scores, key=lambda size: scores[size].mean())
+    means = {size: float(values.mean()) for size, values in scores.items()}
+    top = max(means.values())
+    equal = [size for size, mean in means.items() if top - mean <= EQUAL * abs(top)]
+    best = min(equal)
     table = Records()
     for size, values in scores.items():
         less = scores[best] - values
         error = less.std() / np.sqrt(len(less))
-        behind = float(less.mean() / error) if error > 0 else 0.0
-        table.append(Bunch(k=int(size), held_out=float(values.mean()), behind=behind))
+        behind = 0.0 if size in equal else float(less.mean() / error) if error > 0 else np.inf
+        table.append(Bunch(k=int(size), held_out=means[size], behind=behind))
     return Choice(int(best), table)
+
+
+def _these(sizes, what):
+    """Return what is so of some numbers, to be added to a sentence."""
+    names = ", ".join(map(str, sizes))
+    return f"; {names} {'are' if len(sizes) > 1 else 'is'} {what}" if sizes else ""
