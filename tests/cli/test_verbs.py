@@ -69,21 +69,11 @@ def test_a_model_is_read_in_python(finished):
     assert str(model.predict(rows)[0]) == wanted
 
 
-def test_rerun_is_the_same(finished, coem):
-    assert "the same" in coem("rerun", finished).stdout
-
-
 def test_rerun_tells_what_differs(finished, coem, here):
     file = write_csv(here / "other.csv", posts(seed=1))
     result = coem("rerun", finished, "--file", file, code=1)
     assert "the documents have changed" in result.stdout
     assert "assignments.csv differs" in result.stdout
-
-
-def test_report_is_made_again(finished, coem, here):
-    coem("report", finished, code=1)
-    coem("report", finished, "--out", "page.html")
-    assert "<html" in (here / "page.html").read_text(encoding="utf-8")
 
 
 def test_explain_adds_up(finished, coem):

@@ -18,7 +18,7 @@ from coem import (
 )
 from coem.families import Multinomial
 from coem.metrics import agreement_rate, cluster_entropy, expected_calibration_error
-from coem.report import group_words, name_groups, tell
+from coem.report import group_words, name_groups, render, tell
 from coem.report.closeness import Space
 from coem.report.reading import read
 from coem.report.words import Word, Words
@@ -274,6 +274,17 @@ def test_stability_is_told_for_every_group(collection, model):
     assert (other.labels_ != model.labels_).any()
     with pytest.raises(ValueError, match=r"pass stability\.estimator"):
         tell(other, collection.views, stability=found)
+
+
+def test_stability_can_be_told_again(collection, model):
+    found = stability(model, collection.views, n_runs=3, random_state=0)
+    story = tell(model, collection.views, stability=found)
+    kept = json.loads(json.dumps(story.to_dict()["stability"]))
+    assert render(tell(model, collection.views, stability=kept)) == render(story)
+    with pytest.raises(ValueError, match="neither"):
+        tell(model, collection.views, stability={"summary": "no"})
+    with pytest.raises(ValueError, match="2 groups"):
+        tell(model, collection.views, stability={**kept, "table": kept["table"][:2]})
 
 
 def test_a_story_is_json(story):

@@ -65,13 +65,15 @@ def write_run(folder: Path, outcome: Outcome) -> None:
     from coem.report import write_report
 
     options, story = outcome.options, outcome.story
+    _forget_times(outcome.pipeline.steps[-1][1])
     names = {"names": [group.name for group in story.groups]}
     coem.save(
         outcome.pipeline, folder / MODEL, extra=names, fingerprint=outcome.documents.fingerprint
     )
     write_table(as_table(story.assignments), folder / f"{ASSIGNMENTS}.{options['form']}")
     write_table(clusters(story), folder / CLUSTERS)
-    lines = [to_json(record) for record in _history(outcome.pipeline)]
+    history = getattr(outcome.pipeline.steps[-1][1], "history_", ())
+    lines = [to_json(record) for record in history]
     (folder / TRACE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     if not options["no_report"]:
         write_report(story, folder / REPORT)
@@ -115,10 +117,11 @@ def stability_of(group: Any) -> float | None:
     return None if group.stability is None else float(group.stability["row_stability"])
 
 
-def _history(pipeline: Any) -> list[dict[str, Any]]:
-    """Return the records of the rounds, without their times: a run again shall be the same."""
-    records = getattr(pipeline.steps[-1][1], "history_", [])
-    return [{key: v for key, v in record.items() if key != "seconds"} for record in records]
+def _forget_times(model: Any) -> None:
+    """Take the times out of the records of a fit: the same run again shall be the same files."""
+    for name in ("history_", "runs_"):
+        for record in getattr(model, name, ()):
+            record.pop("seconds", None)
 
 
 # -- run.json -----------------------------------------------------------------------------------
@@ -138,6 +141,7 @@ def _run_json(outcome: Outcome, folder: Path) -> str:
         "versions": versions(),
         "seconds": round(time.time() - outcome.started, 3),
         "result": outcome.figures,
+        "stability": outcome.story.stability,
         "files": {path.name: digest(path) for path in sorted(folder.iterdir())},
     }
     return to_json(told, indent=2) + "\n"
@@ -162,6 +166,12 @@ def recorded(options: dict[str, Any]) -> dict[str, Any]:
         for name, value in options.items()
         if name not in left_out
     }
+
+
+def on_page(arguments: dict[str, Any], source: str) -> dict[str, Any]:
+    """Return what the page tells of how a run was made: of its file the name, wherever it is."""
+    rest = {name: value for name, value in arguments.items() if name != "source"}
+    return {"file": Path(source).resolve().name, **rest}
 
 
 def versions() -> dict[str, str]:

@@ -156,7 +156,7 @@ def _outcome(options, documents, reader, views, labels, model, started):
         ids=documents.ids,
         texts=_job.shown_texts(documents, reader),
         labels=labels,
-        settings={"file": documents.source, **_run.recorded(options)},
+        settings=_run.on_page(_run.recorded(options), documents.source),
     )
     known = labels != ""
     predicted = model.predict(views)

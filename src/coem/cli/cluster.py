@@ -117,7 +117,7 @@ def _outcome(options, documents, reader, views, found, started):
         texts=_job.shown_texts(documents, reader),
         labels=labels,
         stability=found,
-        settings={"file": documents.source, **_run.recorded(options)},
+        settings=_run.on_page(_run.recorded(options), documents.source),
     )
     pipeline = Pipeline([("views", reader), ("model", found.estimator)])
     figures = _figures(story, found, labels)

@@ -19,37 +19,51 @@ Examples:
 @click.argument("run", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="[report.html in RUN]")
 @click.option("--file", "source", metavar="FILE", help="The documents, if they have moved.")
-@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.option("--force", is_flag=True, help="Replace another file than that of the run.")
 @click.option("--examples", type=click.IntRange(1, 50), default=5, show_default=True)
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
 @talk_options
 def command(run: Path, out: Path | None, **options: Any) -> None:
-    """Write the page about a run from its model and its documents."""
-    from coem.cli import _job, _models
+    """Write the page about a run from its model and its documents.
+
+    What the run found out besides, such as which groups come back in other runs, is told again if
+    the documents are still the same.
+    """
+    from coem.cli import _models
     from coem.cli._run import REPORT, read_run
-    from coem.report import tell, write_report
+    from coem.report import write_report
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
-    target = run / REPORT if out is None else out
-    if target.exists() and not options["force"]:
+    own = run / REPORT
+    target = own if out is None else out
+    if target.exists() and target.resolve() != own.resolve() and not options["force"]:
         raise ValueError(f"{target} is there already; --force replaces it")
     told, saved = read_run(run), _models.load_model(run)
     documents = _models.documents_of(saved, options["source"], talk)
     if documents.fingerprint != told["fingerprint"]:
         talk.note(f"note: {documents.source} has changed since the run")
-    views = saved.reader.transform(documents.table)
+    write_report(_story(told, saved, documents, options["examples"]), target)
+    talk.result(str(target), {"report": str(target)})
+    if options["show"]:
+        click.launch(str(target))
+
+
+def _story(told: dict[str, Any], saved: Any, documents: Any, n_examples: int) -> Any:
+    """Return what there is to tell about a run, from its record and its model."""
+    from coem.cli import _job
+    from coem.cli._run import on_page
+    from coem.report import tell
+
     column = told["arguments"].get("label")
-    story = tell(
+    same = documents.fingerprint == told["fingerprint"]
+    return tell(
         saved.model,
-        views,
+        saved.reader.transform(documents.table),
         feature_names=saved.reader.vocabulary_,
         ids=documents.ids,
         texts=_job.shown_texts(documents, saved.reader),
         labels=_job.labels_of(documents, column) if column else None,
-        settings={"file": documents.source, **told["arguments"]},
-        n_examples=options["examples"],
+        stability=told.get("stability") if same else None,
+        settings=on_page(told["arguments"], documents.source),
+        n_examples=n_examples,
     )
-    write_report(story, target)
-    talk.result(str(target), {"report": str(target)})
-    if options["show"]:
-        click.launch(str(target))

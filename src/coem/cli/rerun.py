@@ -34,7 +34,7 @@ def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_jso
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run" if out is None else out
         _repeat(told, folder, source)
-        differing = differences(told, read_run(folder))
+        differing = [*changes(run, told), *differences(told, read_run(folder))]
     text = "\n".join(differing) if differing else "the same, to the last bit"
     talk.result(text, {"same": not differing, "differences": differing})
     if differing:
@@ -68,9 +68,20 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     for name in sorted(old["files"].keys() | new["files"].keys()):
         if name not in new["files"] or name not in old["files"]:
             found.append(f"{name} is in one run only")
-        elif old["files"][name] != new["files"][name] and name not in TIMED:
+        elif old["files"][name] != new["files"][name]:
             found.append(f"{name} differs")
     return found
 
 
-TIMED = {"model.coem", "report.html"}  # they hold the times of the rounds
+def changes(run: Path, told: dict[str, Any]) -> list[str]:
+    """Return which files of a run are no longer what it wrote, in sentences."""
+    from coem.cli._run import digest
+
+    found = []
+    for name, was in sorted(told["files"].items()):
+        path = run / name
+        if not path.is_file():
+            found.append(f"{path} is gone")
+        elif digest(path) != was:
+            found.append(f"{path} was changed after the run")
+    return found

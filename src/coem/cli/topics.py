@@ -68,7 +68,7 @@ def run(options: dict[str, Any], talk: Talk) -> None:
         name = one_of_counts(views)
         with talk.noting_warnings():
             model = _model(options).fit(views[name])
-        outcome = _outcome(options, documents, reader, views[name], name, model, started)
+        outcome = _outcome(options, documents, reader, views, model, started)
         _run.write_run(folder, outcome)
     groups = sorted(outcome.story.groups, key=lambda group: -group.share)
     rows = [[group.label, group.share, group.name] for group in groups]
@@ -92,7 +92,7 @@ def _model(options: dict[str, Any]) -> Any:
     )
 
 
-def _outcome(options, documents, reader, X, name, model, started):
+def _outcome(options, documents, reader, views, model, started):
     """Return everything that is written down."""
     from sklearn.pipeline import Pipeline
 
@@ -101,11 +101,11 @@ def _outcome(options, documents, reader, X, name, model, started):
 
     story = tell(
         model,
-        X,
-        feature_names=reader.vocabulary_[name],
+        views,
+        feature_names=reader.vocabulary_,
         ids=documents.ids,
         texts=_job.shown_texts(documents, reader),
-        settings={"file": documents.source, **_run.recorded(options)},
+        settings=_run.on_page(_run.recorded(options), documents.source),
     )
     topics = [{"label": g.label, "name": g.name, "share": g.share} for g in story.groups]
     figures = {"k": options["k"], "kl": float(model.kl_), "topics": topics}

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from coem.report.agreement import Agreement, agree
 from coem.report.choice import Document, Teller
 from coem.report.reading import read
+from coem.report.recurrence import recurrence
 from coem.report.texts import Texts, clean, words_shown
 from coem.report.truth import Truth, compare
 from coem.report.words import lengths_of, name_groups, names_of, words_of
@@ -92,7 +93,8 @@ class Story:
     runs : list of dict
         The restarts.
     stability : dict or None
-        `summary`, `n_others` and `agreement` of the runs, where it was examined.
+        `summary`, `n_others`, `agreement` of the runs and a `table` of the groups, where it was
+        examined.
     truth : Truth or None
         Groups beside known classes.
     documents : list of Document
@@ -165,8 +167,9 @@ def tell(
         What a document is called and what it says. Without `texts` rows are shown by their words.
     labels : array of shape (n_rows,), optional
         Known classes, -1, None, NaN or "" where there is none, to compare the groups with.
-    stability : Stability, optional
-        What `coem.selection.stability` found for this model.
+    stability : Stability or dict, optional
+        What `coem.selection.stability` found for this model, or the `stability` of an earlier
+        story of the same model and rows.
     settings : dict, optional
         More to be told on the page: files, arguments, versions.
     heading : str, optional
@@ -187,18 +190,19 @@ def tell(
     teller = Teller(reading, told, names)
     truth = compare(reading, labels)
     agreement = agree(reading, teller.disputed(2 * n_examples))
-    groups = _groups(reading, names, words, teller, truth, agreement, n_examples)
+    stability = recurrence(stability, reading)
+    groups = _groups(reading, names, words, teller, truth, agreement, stability, n_examples)
     return Story(
         heading=clean(heading or f"{len(reading.groups):,} rows in {reading.n_groups} groups"),
         model=_facts(model, reading),
         n_rows=len(reading.groups),
         views=[_view(reading, name) for name in reading.views.names],
-        groups=_with_stability(groups, reading, stability),
+        groups=groups,
         assignments=_assignments(reading, told.ids if ids is None else ids, names),
         agreement=agreement,
         trace=_trace(model),
         runs=[_flat(run) for run in getattr(model, "runs_", [])],
-        stability=_recurrence(stability),
+        stability=stability,
         truth=truth,
         documents=teller.some(groups, agreement),
         settings={clean(k): v for k, v in (settings or {}).items()},
@@ -234,8 +238,8 @@ def _names(reading, words):
     return name_groups(words, lengths=lengths_of(reading.views))
 
 
-def _groups(reading, names, words, teller, truth, agreement, n_examples):
-    """Return all groups, without their stability."""
+def _groups(reading, names, words, teller, truth, agreement, stability, n_examples):
+    """Return all groups."""
     sizes, k = reading.sizes, reading.n_groups
     mean = [None] * k
     if reading.proba is not None:
@@ -254,7 +258,7 @@ def _groups(reading, names, words, teller, truth, agreement, n_examples):
             typical=teller.typical(g, n_examples),
             doubtful=teller.doubtful(g, n_examples),
             classes=_most_frequent(truth, g),
-            stability=None,
+            stability=stability and {"n_others": stability["n_others"], **stability["table"][g]},
         )
         for g in range(k)
     ]
@@ -266,33 +270,6 @@ def _most_frequent(truth, group, n=3):
         return []
     pairs = zip(truth.classes, truth.table[group], strict=True)
     return sorted(((c, m) for c, m in pairs if m), key=lambda pair: -pair[1])[:n]
-
-
-def _with_stability(groups, reading, stability):
-    if stability is None:
-        return groups
-    if not np.array_equal(stability.labels, reading.groups):
-        raise ValueError(
-            "stability is that of another model or of other rows; pass stability.estimator as the "
-            "model"
-        )
-    rows = [{"n_others": stability.n_others, **row} for row in stability.table]
-    kept = ("n_others", "recurs", "split", "merged", "scattered", "strength", "row_stability")
-    return [
-        dataclasses.replace(group, stability={key: row[key] for key in kept})
-        for group, row in zip(groups, rows, strict=True)
-    ]
-
-
-def _recurrence(stability):
-    if stability is None:
-        return None
-    return {
-        "summary": stability.summary,
-        "n_others": stability.n_others,
-        "agreement": stability.agreement.tolist(),
-        "mean_agreement": stability.mean_agreement,
-    }
 
 
 def _assignments(reading, ids, names):
@@ -363,8 +340,9 @@ def _trace(model):
 
 
 def _flat(record):
-    """Return the fields of a record that are single values."""
-    return {k: v for k, v in plain(record).items() if not isinstance(v, list | dict)}
+    """Return the fields of a record that are single values, and the same in every fit."""
+    told = plain(record).items()
+    return {k: v for k, v in told if not isinstance(v, list | dict) and k != "seconds"}
 
 
 __all__ = ["Agreement", "Assignments", "Document", "Group", "Story", "Truth", "ViewFacts", "tell"]

@@ -1,0 +1,51 @@
+"""Which groups come back in other runs, as it was found or as an earlier story told it."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+OF_RUNS = ("summary", "n_others", "agreement", "mean_agreement")
+OF_A_GROUP = ("recurs", "split", "merged", "scattered", "strength", "row_stability")
+
+
+def recurrence(stability, reading):
+    """Return what there is to tell of other runs, as plain data, or None.
+
+    Parameters
+    ----------
+    stability : Stability, dict or None
+        What `coem.selection.stability` found, or what this function once made of it.
+    reading : Reading
+        The model that it is about.
+    """
+    if stability is None:
+        return None
+    if not hasattr(stability, "estimator"):
+        return _told(stability, reading)
+    if not np.array_equal(stability.labels, reading.groups):
+        raise ValueError(
+            "stability is that of another model or of other rows; pass stability.estimator as the "
+            "model"
+        )
+    return {
+        "summary": stability.summary,
+        "n_others": stability.n_others,
+        "agreement": stability.agreement.tolist(),
+        "mean_agreement": stability.mean_agreement,
+        "table": [{key: row[key] for key in OF_A_GROUP} for row in stability.table],
+    }
+
+
+def _told(stability, reading):
+    """Return what an earlier story told, if it can be of this model."""
+    table = stability.get("table") if isinstance(stability, Mapping) else None
+    whole = isinstance(table, list) and all(
+        isinstance(row, Mapping) and row.keys() >= set(OF_A_GROUP) for row in table
+    )
+    if not whole or not stability.keys() >= set(OF_RUNS):
+        raise ValueError("stability is neither of coem.selection.stability nor of a story")
+    if len(table) != reading.n_groups:
+        raise ValueError(
+            f"stability tells of {len(table)} groups, and the model has {reading.n_groups}"
+        )
+    return dict(stability)

@@ -1,0 +1,95 @@
+"""A run told again, and a run made again: the same bytes."""
+
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+import coem as library
+from coem.cli import main
+from coem.cli._talk import to_json
+
+from .conftest import posts, read_json, write_csv
+
+VERBS = {
+    "cluster": ["--view", "title=title", "--label", "topic", "-k", "3", "--restarts", "3"],
+    "classify": ["--label", "topic"],
+    "topics": ["-k", "3"],
+}
+
+
+@pytest.fixture(scope="module", params=VERBS)
+def written(request, tmp_path_factory):
+    """The folder of a run of each verb that writes one."""
+    folder = tmp_path_factory.mktemp(request.param)
+    rows = [{**row, "topic": row["topic"] if i % 3 else ""} for i, row in enumerate(posts())]
+    file = write_csv(folder / "posts.csv", rows)
+    arguments = [request.param, file, "--text", "body", *VERBS[request.param]]
+    arguments += ["--out", folder / "run", "--quiet"]
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.stderr
+    return folder / "run"
+
+
+@pytest.fixture
+def copied(finished, here):
+    """A run that a test may spoil."""
+    return shutil.copytree(finished, here / "run")
+
+
+def test_the_page_made_again_is_the_page_of_the_run(written, coem, here):
+    before = (written / "report.html").read_bytes()
+    coem("report", written, "--out", "page.html")
+    assert (here / "page.html").read_bytes() == before
+    coem("report", written)
+    assert (written / "report.html").read_bytes() == before
+
+
+def test_the_page_of_a_run_may_be_replaced_and_no_other(copied, coem):
+    coem("report", copied)
+    coem("report", copied, "--out", copied / "report.html")
+    (copied.parent / "mine.html").write_text("mine")
+    assert "--force" in coem("report", copied, "--out", "mine.html", code=1).stderr
+    coem("report", copied, "--out", "mine.html", "--force")
+
+
+def test_stability_is_not_told_of_other_documents(copied, coem, here):
+    assert read_json(copied / "run.json")["stability"]["n_others"] == 2
+    assert "recur in all 2 other runs" in (copied / "report.html").read_text(encoding="utf-8")
+    file = write_csv(here / "other.csv", posts(60, seed=1))
+    result = coem("report", copied, "--file", file)
+    assert "has changed since the run" in result.stderr
+    assert "other runs" not in (copied / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_spoilt_record_is_a_sentence(copied, coem):
+    told = read_json(copied / "run.json")
+    for wrong in ([], {"summary": "none"}, {**told["stability"], "table": []}):
+        text = to_json({**told, "stability": wrong})
+        (copied / "run.json").write_text(text, encoding="utf-8")
+        assert "coem: error: stability" in coem("report", copied, code=1).stderr
+
+
+def test_a_run_made_again_is_the_same_in_all_files(written, coem, here):
+    assert "the same" in coem("rerun", written, "--out", "again").stdout
+    for path in written.iterdir():
+        if path.name != "run.json":  # it has the time that the run took
+            assert (here / "again" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_rerun_notices_a_changed_model(copied, coem):
+    pipeline = library.load(copied / "model.coem")
+    weights = pipeline.steps[-1][1].weights_
+    weights[:2] += [1e-12, -1e-12]
+    library.save(pipeline, copied / "model.coem")
+    assert "model.coem was changed" in coem("rerun", copied, code=1).stdout
+    (copied / "model.coem").unlink()
+    assert "model.coem is gone" in coem("rerun", copied, code=1).stdout
+
+
+def test_rerun_compares_the_model(copied, coem):
+    told = read_json(copied / "run.json")
+    told["files"]["model.coem"] = "0" * 64
+    text = to_json(told)
+    (copied / "run.json").write_text(text, encoding="utf-8")
+    assert "model.coem differs" in coem("rerun", copied, code=1).stdout
