@@ -142,6 +142,7 @@ def _run_json(outcome: Outcome, folder: Path) -> str:
         "seconds": round(time.time() - outcome.started, 3),
         "result": outcome.figures,
         "stability": outcome.story.stability,
+        "held_out": _held_out(outcome.story),
         "files": {path.name: digest(path) for path in sorted(folder.iterdir())},
     }
     return to_json(told, indent=2) + "\n"
@@ -152,6 +153,11 @@ def _inputs(outcome: Outcome) -> dict[str, str]:
     views = outcome.pipeline.steps[0][1].views or {}
     files = {view: spec for view, spec in views.items() if str(spec).endswith(".npy")}
     return {view: digest(Path(file)) for view, file in files.items()}
+
+
+def _held_out(story: Any) -> Any:
+    """Return what held-out labels said, which no one could find out again without new fits."""
+    return story.truth if story.truth is not None and story.truth.held_out else None
 
 
 def _is_file(outcome: Outcome) -> bool:

@@ -74,12 +74,12 @@ def run(options: dict[str, Any], talk: Talk) -> None:
         check_labels(labels, options["label"])
         reader = _job.text_views(options, documents, scale_length=DEFAULT_LENGTH)
         views = _job.to_views(reader, documents, talk, leave_out=options["label"])
+        folds = _folds(options, labels)
         with talk.noting_warnings():
-            model, advice = _model(options, views, labels, _job.families(reader), talk)
-            accuracy = _accuracy(options, model, views, labels)
-            model.fit(views, labels)
-        outcome = _outcome(options, documents, reader, views, labels, model, started)
-        outcome.figures.update(accuracy, **advice)
+            model, advice = _model(options, views, labels, folds, _job.families(reader), talk)
+            found = _fit(model, views, labels, folds, talk)
+        outcome = _outcome(options, documents, reader, views, labels, model, found, started)
+        outcome.figures.update(advice)
         _run.write_run(folder, outcome)
     talk.result(_told(outcome.figures), {"folder": str(_run.place(options)), **outcome.figures})
     _run.finish(talk, options, converged=model.converged_)
@@ -104,15 +104,37 @@ def check_labels(labels: np.ndarray, column: str) -> None:
         )
 
 
-def _model(options: dict[str, Any], views: Any, labels: Any, family: Any, talk: Talk) -> Any:
+def _folds(options: dict[str, Any], labels: np.ndarray) -> list[Any]:
+    """Return the rows to train and to test on, fold by fold; none if there are too few labels."""
+    from coem.selection import LabeledKFold
+
+    most = int(min(options["folds"], (labels != "").sum() - len(set(labels) - {""})))
+    if most < 2:
+        return []
+    folds = LabeledKFold(most, random_state=options["seed"])
+    return list(folds.split(np.zeros((len(labels), 1)), labels))
+
+
+def _can_hold_out(labels: np.ndarray) -> bool:
+    """Tell if two labels can be spared: a class needs one to be learned."""
+    _, sizes = np.unique(labels[labels != ""].astype(str), return_counts=True)
+    return bool(sizes[sizes > 1].sum() >= 2)
+
+
+def _model(
+    options: dict[str, Any], views: Any, labels: Any, folds: list[Any], family: Any, talk: Talk
+) -> Any:
     """Return the model, and what the doctor said."""
     from coem import MixtureClassifier
     from coem.cli._job import TOL, threads
 
+    spare = all(_can_hold_out(labels[train]) for train, _ in folds) and _can_hold_out(labels)
+    if not spare:
+        talk.note("too few labels to calibrate by: the probabilities are surer than they should be")
     model = MixtureClassifier(
         family=family,
         unlabeled_weight=options["unlabeled_weight"],
-        calibrate=True,
+        calibrate=spare,
         max_iter=options["max_iter"],
         tol=TOL,
         n_jobs=threads(options),
@@ -127,22 +149,16 @@ def _model(options: dict[str, Any], views: Any, labels: Any, family: Any, talk: 
     return advice.estimator, {"doctor": advice.recommendation}
 
 
-def _accuracy(options: dict[str, Any], model: Any, views: Any, labels: Any) -> dict[str, Any]:
-    """Return the accuracy on labelled rows that were held out, class by class of equal say."""
-    from sklearn.model_selection import cross_val_score
+def _fit(model: Any, views: Any, labels: Any, folds: list[Any], talk: Talk) -> Any:
+    """Fit the model, and return what models say of the labels that they have not seen, or None."""
+    from coem.selection import held_out
 
-    from coem.selection import LabeledKFold
-
-    most = int(min(options["folds"], (labels != "").sum() - len(set(labels) - {""})))
-    if most < 2:
-        return {"accuracy": None, "folds": 0}
-    folds = LabeledKFold(most, random_state=options["seed"])
-    scores = cross_val_score(model, views, labels, cv=folds)
-    error = float(scores.std(ddof=1) / np.sqrt(len(scores)))
-    return {"accuracy": float(scores.mean()), "accuracy_error": error, "folds": len(scores)}
+    found = held_out(model, views, labels, cv=folds) if folds else None
+    model.fit(views, labels)
+    return found
 
 
-def _outcome(options, documents, reader, views, labels, model, started):
+def _outcome(options, documents, reader, views, labels, model, found, started):
     """Return everything that is written down."""
     from sklearn.pipeline import Pipeline
 
@@ -156,6 +172,7 @@ def _outcome(options, documents, reader, views, labels, model, started):
         ids=documents.ids,
         texts=_job.shown_texts(documents, reader),
         labels=labels,
+        held_out=found,
         settings=_run.on_page(_run.recorded(options), documents.source),
     )
     known = labels != ""
@@ -176,6 +193,9 @@ def _outcome(options, documents, reader, views, labels, model, started):
         "rounds": int(model.n_iter_),
         "converged": bool(model.converged_),
         "classes": classes,
+        "accuracy": None if found is None else found.accuracy,
+        "accuracy_error": None if found is None else found.error,
+        "folds": 0 if found is None else found.n_folds,
     }
     pipeline = Pipeline([("views", reader), ("model", model)])
     return _run.Outcome("classify", options, documents, pipeline, story, figures, started)

@@ -63,6 +63,7 @@ def _story(told: dict[str, Any], saved: Any, documents: Any, n_examples: int) ->
         ids=documents.ids,
         texts=_job.shown_texts(documents, saved.reader),
         labels=_job.labels_of(documents, column) if column else None,
+        held_out=told.get("held_out") if same else None,
         stability=told.get("stability") if same else None,
         settings=on_page(told["arguments"], documents.source),
         n_examples=n_examples,

@@ -119,7 +119,8 @@ def _truth_pictures(story):
     table = np.array(t.table)
     rows = svg.largest(table.sum(axis=1))
     columns = svg.largest(table.sum(axis=0))
-    title = f"Labelled rows by {story.model['noun']} (down) and class (across)"
+    which = "Held-out" if t.held_out else "Labelled"
+    title = f"{which} rows by {story.model['noun']} (down) and class (across)"
     names = [t.classes[c] for c in columns]
     found = {
         "confusion": _counts(table[np.ix_(rows, columns)], _numbered(story, rows), names, title)

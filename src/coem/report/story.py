@@ -12,7 +12,7 @@ from coem.report.choice import Document, Teller
 from coem.report.reading import read
 from coem.report.recurrence import recurrence
 from coem.report.texts import Texts, clean, words_shown
-from coem.report.truth import Truth, compare
+from coem.report.truth import Truth, compare, compare_held_out
 from coem.report.words import lengths_of, name_groups, names_of, words_of
 
 N_WORDS = 12
@@ -148,6 +148,7 @@ def tell(
     texts=None,
     titles=None,
     labels=None,
+    held_out=None,
     stability=None,
     settings=None,
     heading=None,
@@ -167,6 +168,9 @@ def tell(
         What a document is called and what it says. Without `texts` rows are shown by their words.
     labels : array of shape (n_rows,), optional
         Known classes, -1, None, NaN or "" where there is none, to compare the groups with.
+    held_out : HeldOut or dict, optional
+        What `coem.selection.held_out` found for this classifier, or the `truth` of an earlier
+        story as a dict: the labels are then compared with predictions that did not know them.
     stability : Stability or dict, optional
         What `coem.selection.stability` found for this model, or the `stability` of an earlier
         story of the same model and rows.
@@ -188,10 +192,11 @@ def tell(
     shown = words_shown(reading.space, columns) if texts is None else None
     told = Texts(len(reading.groups), ids, texts, titles, shown)
     teller = Teller(reading, told, names)
-    truth = compare(reading, labels)
+    known = compare(reading, labels)
+    truth = known if held_out is None else compare_held_out(reading, labels, held_out)
     agreement = agree(reading, teller.disputed(2 * n_examples))
     stability = recurrence(stability, reading)
-    groups = _groups(reading, names, words, teller, truth, agreement, stability, n_examples)
+    groups = _groups(reading, names, words, teller, known, agreement, stability, n_examples)
     return Story(
         heading=clean(heading or f"{len(reading.groups):,} rows in {reading.n_groups} groups"),
         model=_facts(model, reading),

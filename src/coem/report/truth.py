@@ -1,6 +1,7 @@
 """Groups beside classes that are known."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -38,6 +39,9 @@ class Truth:
         no probabilities.
     supervised : bool
         Whether groups are classes.
+    held_out : dict, optional
+        `folds`, and the standard `error` of the accuracy, if everything here is about rows whose
+        labels the model that judged them had not seen. None: the model may have learnt from them.
     """
 
     n_rows: int
@@ -46,6 +50,7 @@ class Truth:
     scores: dict
     reliability: dict | None
     supervised: bool
+    held_out: dict | None = None
 
 
 def compare(reading, labels):
@@ -76,6 +81,44 @@ def compare(reading, labels):
         reliability=_reliability(reading, rows, table, classes, codes),
         supervised=supervised,
     )
+
+
+def compare_held_out(reading, labels, held_out):
+    """Return what labels say of the predictions for rows whose labels were held out.
+
+    Parameters
+    ----------
+    reading : Reading
+        The classifier that was fitted with all labels.
+    labels : sequence of length n_rows
+        The labels.
+    held_out : HeldOut or dict
+        What `coem.selection.held_out` found, or the `truth` of an earlier story as a dict.
+    """
+    if reading.noun != "class" or labels is None:
+        raise ValueError("held_out belongs to a classifier and the labels that it was judged by")
+    if not hasattr(held_out, "proba"):
+        return _told(held_out, reading)
+    if list(held_out.classes) != list(reading.keys):
+        raise ValueError("held_out has other classes than the model")
+    known, rows = np.full(len(reading.groups), None), held_out.rows
+    known[rows] = np.asarray(labels, dtype=object)[rows]
+    groups, proba = reading.groups.copy(), reading.proba.copy()
+    groups[rows], proba[rows] = held_out.proba.argmax(axis=1), held_out.proba
+    truth = compare(replace(reading, groups=groups, proba=proba), known)
+    return replace(
+        truth,
+        scores={"accuracy": held_out.accuracy},
+        held_out={"error": held_out.error, "folds": held_out.n_folds},
+    )
+
+
+def _told(truth, reading):
+    """Return what an earlier story told, if it can be of this model."""
+    whole = isinstance(truth, Mapping) and truth.keys() == {f.name for f in fields(Truth)}
+    if not whole or not truth["held_out"] or len(truth["table"]) != reading.n_groups:
+        raise ValueError("held_out is neither of coem.selection.held_out nor of a story")
+    return Truth(**truth)
 
 
 def _place(keys, label):

@@ -1,6 +1,7 @@
 """Choosing between models: with labels for some rows, or with none at all."""
 
 from coem.selection.doctor import Diagnosis, doctor
+from coem.selection.held_out import HeldOut, held_out
 from coem.selection.sizes import Choice, choose_k
 from coem.selection.splitters import LabeledKFold, LabeledShuffleSplit, exactly_labelled
 from coem.selection.stability import Stability, stability
@@ -10,6 +11,8 @@ __all__ = [
     "choose_k",
     "Diagnosis",
     "doctor",
+    "HeldOut",
+    "held_out",
     "LabeledKFold",
     "LabeledShuffleSplit",
     "exactly_labelled",

@@ -1,0 +1,95 @@
+"""From a few labels to all rows, and how far that can be trusted."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.model_selection import cross_val_score
+
+from coem import MixtureClassifier
+from coem.selection import LabeledKFold
+
+from .conftest import TOPICS, posts, read_json, write_csv
+
+
+def noisy(path, n_labels, seed=0):
+    """Rows of three topics, with labels of which every fourth is wrong."""
+    rng = np.random.default_rng(seed)
+    rows = [{key: row[key] for key in ("id", "body", "topic")} for row in posts()]
+    for i, row in enumerate(rows):
+        wrong = str(rng.choice(list(TOPICS)))
+        row["topic"] = (wrong if i % 4 == 0 else row["topic"]) if i < n_labels else ""
+    return write_csv(path, rows)
+
+
+def test_accuracy_is_that_of_held_out_labels(here, coem):
+    noisy(here / "a.csv", 60)
+    told = json.loads(coem("classify", "a.csv", "--label", "topic", "--json").stdout)
+    assert told["accuracy"] < 0.95
+    record = read_json(here / "coem-a" / "run.json")["held_out"]
+    assert np.sum(record["table"]) == 60
+    right = np.trace(np.array(record["table"])) / 60
+    assert right == pytest.approx(told["accuracy"])
+    assert record["scores"] == {"accuracy": told["accuracy"]}
+    assert record["held_out"] == {"error": told["accuracy_error"], "folds": 5}
+    assert sum(record["reliability"]["rows"]) == 60
+
+
+def test_accuracy_is_that_of_cross_validation(here, coem):
+    from coem.cli import _job
+    from coem.cli._talk import Talk
+    from coem.cli.classify import command
+
+    noisy(here / "a.csv", 60)
+    told = json.loads(coem("classify", "a.csv", "--label", "topic", "--json").stdout)
+    options = command.make_context("classify", ["a.csv", "--label", "topic"]).params
+    documents = _job.read_documents(options, Talk(quiet=True))
+    labels = _job.labels_of(documents, "topic")
+    reader = _job.text_views(options, documents, scale_length=600)
+    views = _job.to_views(reader, documents, Talk(quiet=True), leave_out="topic")
+    model = MixtureClassifier(tol=_job.TOL, max_iter=200, random_state=0)
+    folds = LabeledKFold(5, random_state=0)
+    scores = cross_val_score(model, views, labels, cv=folds)
+    assert told["accuracy"] == pytest.approx(scores.mean())
+    assert told["accuracy_error"] == pytest.approx(scores.std(ddof=1) / np.sqrt(5))
+
+
+def test_the_page_tells_the_accuracy_on_held_out_labels(here, coem):
+    noisy(here / "a.csv", 60)
+    told = json.loads(coem("classify", "a.csv", "--label", "topic", "--json").stdout)
+    page = (here / "coem-a" / "report.html").read_text(encoding="utf-8")
+    shown = f"{100 * told['accuracy']:.1f}% ± {100 * told['accuracy_error']:.1f}"
+    assert page.count(f"<dt>accuracy, held out</dt><dd>{shown}</dd>") == 2
+    assert "held out in 5 folds" in page
+    assert "may have taught" not in page
+    coem("report", "coem-a")
+    assert (here / "coem-a" / "report.html").read_text(encoding="utf-8") == page
+
+
+def test_held_out_labels_are_not_told_of_other_documents(here, coem):
+    noisy(here / "a.csv", 60)
+    coem("classify", "a.csv", "--label", "topic", "--out", "out")
+    noisy(here / "b.csv", 60, seed=1)
+    coem("report", "out", "--file", "b.csv")
+    page = (here / "out" / "report.html").read_text(encoding="utf-8")
+    assert "held out" not in page
+    assert "may have taught" in page
+
+
+@pytest.mark.parametrize("n_labels", [3, 4, 6])
+def test_very_few_labels(n_labels, here, coem):
+    rows = [{**row, "topic": row["topic"] if i < n_labels else ""} for i, row in enumerate(posts())]
+    write_csv(here / "a.csv", rows)
+    result = coem("classify", "a.csv", "--text", "body", "--label", "topic", "--out", "out")
+    assert ("accuracy is not known" in result.stdout) == (n_labels < 6)
+    assert ("calibrate" in result.stderr) == (n_labels == 3)
+    page = (here / "out" / "report.html").read_text(encoding="utf-8")
+    assert ("accuracy, held out" in page) == (n_labels == 6)
+
+
+def test_two_labels_for_each_of_two_classes(here, coem):
+    rows = [row for row in posts() if row["topic"] != "sea"]
+    for i, row in enumerate(rows):
+        row["topic"] = row["topic"] if i < 4 else ""
+    write_csv(here / "a.csv", rows)
+    assert "2 folds" in coem("classify", "a.csv", "--text", "body", "--label", "topic").stdout
