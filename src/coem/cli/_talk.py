@@ -75,6 +75,22 @@ class Talk:
             yield Bar(progress, progress.add_task(what, total=total, state=""))
 
     @contextmanager
+    def fitting(self, what: str, total: int | None, *, by_rounds: bool = False) -> Iterator["Bar"]:
+        """Show a bar while models are fitted, with the objective of the round that they are at.
+
+        It moves on by rounds, or else when it is told to.
+        """
+        with self.progress(what, total) as bar:
+            if not bar.is_there:
+                yield bar
+                return
+            from coem.estimators._records import watch
+
+            move = bar.step if by_rounds else bar.show
+            with watch(lambda r: move(f"round {r.round}: objective {r.objective:.6g}")):
+                yield bar
+
+    @contextmanager
     def noting_warnings(self) -> Iterator[None]:
         """Tell of the warnings of the library as notes, once each."""
         with warnings.catch_warnings(record=True) as caught:
@@ -110,10 +126,23 @@ class Bar:
     def __init__(self, progress: Any, task: Any) -> None:
         self._progress, self._task = progress, task
 
-    def step(self, state: str = "") -> None:
+    @property
+    def is_there(self) -> bool:
+        """Whether anybody sees it."""
+        return self._progress is not None
+
+    def step(self, state: str | None = None) -> None:
         """Move on by one, and show where things are."""
+        self._update(state, advance=1)
+
+    def show(self, state: str) -> None:
+        """Show where things are."""
+        self._update(state)
+
+    def _update(self, state: str | None, **change: Any) -> None:
         if self._progress is not None:
-            self._progress.update(self._task, advance=1, state=state)
+            change |= {} if state is None else {"state": state}
+            self._progress.update(self._task, **change)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

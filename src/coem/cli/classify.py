@@ -144,7 +144,8 @@ def _model(
         return model, {}
     from coem.selection import doctor
 
-    advice = doctor(model, views, labels, random_state=options["seed"])
+    with talk.fitting("the doctor's fits", None):
+        advice = doctor(model, views, labels, random_state=options["seed"])
     talk.note(advice.recommendation)
     return advice.estimator, {"doctor": advice.recommendation}
 
@@ -153,8 +154,12 @@ def _fit(model: Any, views: Any, labels: Any, folds: list[Any], talk: Talk) -> A
     """Fit the model, and return what models say of the labels that they have not seen, or None."""
     from coem.selection import held_out
 
-    found = held_out(model, views, labels, cv=folds) if folds else None
-    model.fit(views, labels)
+    found = None
+    with talk.fitting("folds, and the fit", len(folds) + 1) as bar:
+        if folds:
+            found = held_out(model, views, labels, cv=folds, on_fold=lambda fold: bar.step())
+        model.fit(views, labels)
+        bar.step()
     return found
 
 

@@ -89,7 +89,7 @@ def _fit(options: dict[str, Any], views: Any, k: int, family: Any, talk: Talk) -
     from coem.selection import stability
 
     model = MixtureClusterer(k, family=family, max_iter=options["max_iter"], tol=TOL)
-    with talk.progress("runs", options["restarts"]) as bar, talk.noting_warnings():
+    with talk.fitting("runs", options["restarts"]) as bar, talk.noting_warnings():
         return stability(
             model,
             views,
@@ -97,7 +97,7 @@ def _fit(options: dict[str, Any], views: Any, k: int, family: Any, talk: Talk) -
             keep="central",
             random_state=options["seed"],
             n_jobs=threads(options),
-            on_run=lambda fit: bar.step(f"objective {fit.objective_:.6g}"),
+            on_run=lambda fit: bar.step(),
         )
 
 

@@ -66,8 +66,11 @@ def run(options: dict[str, Any], talk: Talk) -> None:
         views = _as_one(reader, _job.to_views(reader, documents, talk), documents)
         _job.check_size(options["k"], views)
         name = one_of_counts(views)
-        with talk.noting_warnings():
-            model = _model(options).fit(views[name])
+        model = _model(options)
+        # Every run goes as many rounds before the coupling as after it.
+        total = model.n_runs * model.max_iter * (1 if model.coupling is None else 2)
+        with talk.fitting("rounds", total, by_rounds=True), talk.noting_warnings():
+            model.fit(views[name])
         outcome = _outcome(options, documents, reader, views, model, started)
         _run.write_run(folder, outcome)
     groups = sorted(outcome.story.groups, key=lambda group: -group.share)

@@ -1,7 +1,8 @@
 """Records of what happened: one a round, one a restart."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sklearn.utils import Bunch
@@ -43,14 +44,31 @@ def round_record(record: Round, names: tuple[str, ...]) -> Bunch:
     return Bunch(**fields, log_likelihood=dict(zip(names, values, strict=True)))
 
 
-def progress(verbose: int, label: str) -> Callable[[Round], None]:
-    """Return a monitor that writes a line to stderr every so many rounds, or none at all."""
-    if not verbose:
-        return lambda record: None
-    every = max(1, 10 // int(verbose)) if verbose < 10 else 1
+_watchers: list[Callable[[Round], None]] = []
 
-    def write(record: Round) -> None:
-        if record.round % every == 0 or record.round == 1:
+
+@contextmanager
+def watch(look: Callable[[Round], None]) -> Iterator[None]:
+    """Have every round of every fit shown to a function meanwhile, in the thread of the fit.
+
+    A fit that is watched is a fit like any other, so that this is no parameter of an estimator;
+    and it may be deep in another function, or in a thread that knows nothing of its caller.
+    """
+    _watchers.append(look)
+    try:
+        yield
+    finally:
+        _watchers.remove(look)
+
+
+def progress(verbose: int, label: str) -> Callable[[Round], None]:
+    """Return a monitor: it tells who watches, and writes to stderr every so many rounds."""
+    every = max(1, 10 // int(verbose)) if 0 < verbose < 10 else 1
+
+    def tell(record: Round) -> None:
+        for look in tuple(_watchers):
+            look(record)
+        if verbose and (record.round % every == 0 or record.round == 1):
             # Where there is but one posterior there is nothing to agree upon.
             several = len(record.log_likelihood) > 1
             agreement = f"agreement {record.agreement_rate:.3f}, " if several else ""
@@ -59,7 +77,7 @@ def progress(verbose: int, label: str) -> Callable[[Round], None]:
                 f"{agreement}{record.seconds * 1e3:.0f} ms\n"
             )
 
-    return write
+    return tell
 
 
 def _flat(record: Any) -> dict[str, Any]:
