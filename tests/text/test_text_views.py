@@ -206,6 +206,8 @@ def test_inbound_links_of_new_rows_come_from_the_fitted_ones():
     model = TextViews({"in": "refs:inbound"}, id="id").fit(COLUMNS)
     new = {"id": ["elsewhere", "q", None, "new"], "refs": [["p"], ["r"], [], ["q"]]}
     assert model.transform(new)["in"].toarray().tolist() == [[0, 1], [2, 0], [0, 0], [0, 0]]
+    ids = {"id": new["id"]}  # who links to them is known, where they link to does not matter
+    assert model.transform(ids)["in"].toarray().tolist() == [[0, 1], [2, 0], [0, 0], [0, 0]]
     numbers = {"id": [1, 2, 3], "refs": [[2], [3, 3], []]}
     counts = TextViews({"in": "refs:inbound"}, id="id").fit_transform(numbers)["in"]
     assert counts.toarray().tolist() == [[0, 0], [1, 0], [0, 2]]

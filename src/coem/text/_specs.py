@@ -69,8 +69,11 @@ def _checked(kind, columns, view):
     return {"kind": kind, "columns": columns}
 
 
-def check_columns(specs, names, id_column):
-    """Refuse views whose columns are not in the table, and links without ids."""
+def check_columns(specs, names, id_column, *, fitted=False):
+    """Refuse views whose columns are not in the table, and links without ids.
+
+    Once links are known, rows need none of their own: who links to them is found by their ids.
+    """
     for view, spec in specs.items():
         columns = list(spec["columns"])
         if spec["kind"] == "inbound":
@@ -79,7 +82,7 @@ def check_columns(specs, names, id_column):
                     f"view {view!r}: inbound links are found by the ids of the rows; give id="
                     f"'COLUMN'"
                 )
-            columns.append(id_column)
+            columns = [id_column] if fitted else [*columns, id_column]
         for column in columns:
             if column not in names:
                 hint = f" (kinds are {', '.join(KINDS)})" if ":" in column else ""

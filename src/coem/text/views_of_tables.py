@@ -220,7 +220,7 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         """
         check_is_fitted(self, "vocabulary_")
         table, options = _read(X), self._options()
-        self._check_columns(table)
+        check_columns(self.views_, table.column_names, self.id, fitted=True)
         sources = self._sources(table, fitted=True)
         with LocalEngine(self.n_jobs):
             data = {name: self._apply(name, sources[name], options) for name in self.views_}
@@ -268,7 +268,7 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
 
     def _check(self, table, y):
         """Refuse, before any work, what cannot be done."""
-        self._check_columns(table)
+        check_columns(self.views_, table.column_names, self.id)
         check_workers(self.n_jobs, None, 0)
         self._lengths("scale_length")
         self._lengths("max_length")
@@ -281,9 +281,6 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
             raise ValueError("select='mutual_info' requires y to be passed, but y is None")
         if len(y) != table.num_rows:
             raise ValueError(f"y has {len(y)} labels, the table {table.num_rows} rows")
-
-    def _check_columns(self, table):
-        check_columns(self.views_, table.column_names, self.id)
 
     def _lengths(self, name):
         """Return the length to scale to by view."""
