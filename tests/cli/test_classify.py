@@ -1,5 +1,6 @@
 """From a few labels to all rows, and how far that can be trusted."""
 
+import csv
 import json
 
 import numpy as np
@@ -93,3 +94,19 @@ def test_two_labels_for_each_of_two_classes(here, coem):
         row["topic"] = row["topic"] if i < 4 else ""
     write_csv(here / "a.csv", rows)
     assert "2 folds" in coem("classify", "a.csv", "--text", "body", "--label", "topic").stdout
+
+
+def test_explain_agrees_with_predict(here, coem):
+    noisy(here / "a.csv", 60)
+    coem("classify", "a.csv", "--label", "topic", "--out", "out")
+    rows = list(csv.DictReader(coem("predict", "out", "a.csv").stdout.splitlines()))
+    for row in rows[:3]:
+        told = json.loads(coem("explain", "out", "--id", row["id"], "--json").stdout)
+        assert (told["label"], told["against"]) == (row["label"], row["second"])
+        first, second = float(row["probability"]), float(row["second_probability"])
+        assert (told["probability"], told["against_probability"]) == pytest.approx((first, second))
+        assert told["calibrated_log_odds"] == pytest.approx(np.log(first / second))
+        assert told["log_odds"] > 2 * told["calibrated_log_odds"]
+        text = coem("explain", "out", "--id", row["id"]).stdout
+        tempered = f"after calibration {told['calibrated_log_odds']:.2f}"
+        assert f"log odds {told['log_odds']:.2f}; {tempered}, probability {first:.3f}" in text

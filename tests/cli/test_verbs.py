@@ -79,6 +79,9 @@ def test_rerun_tells_what_differs(finished, coem, here):
 def test_explain_adds_up(finished, coem):
     told = json.loads(coem("explain", finished, "--id", "p0", "--json").stdout)
     assert sum(part["contribution"] for part in told["parts"]) == pytest.approx(told["log_odds"])
+    row = next(r for r in rows_of(finished / "assignments.csv") if r["id"] == "p0")
+    assert told["probability"] == pytest.approx(float(row["probability"]))
+    assert told["calibrated_log_odds"] is None
     assert "against" in coem("explain", finished, "--id", "p0").stdout
 
 
@@ -282,14 +285,6 @@ def test_topics_of_all_text_columns_and_of_new_documents(here, coem):
     coem("topics", "a.csv", "-k", "3", "--out", "out")
     told = list(csv.DictReader(coem("predict", "out", "a.csv").stdout.splitlines()))
     assert len({row["label"] for row in told}) == 3
-
-
-def test_vectors_of_the_fit_are_not_those_of_other_documents(table, coem):
-    np.save("v.npy", np.eye(3)[np.arange(90) % 3])
-    coem("cluster", table, "--view", "m=v.npy", "-k", "3", "--restarts", "2", "--out", "out")
-    coem("predict", "out", table)
-    write_csv(table.parent / "b.csv", posts(seed=3))
-    assert ".npy" in coem("predict", "out", "b.csv", code=1).stderr
 
 
 def test_vectors_of_any_length_are_directions(table, coem):

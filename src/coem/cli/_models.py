@@ -1,10 +1,12 @@
 """Models that were saved by a run, and the documents that they were fitted on."""
 
 import os
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from coem.cli._job import Documents, read_documents
@@ -44,14 +46,54 @@ def load_model(path: Path) -> Saved:
     return Saved(path, reader, model, names, told.fingerprint)
 
 
-def check_new(saved: Saved, documents: Documents) -> None:
-    """Refuse other documents than those of the fit where a view came from a file of vectors."""
-    files = [name for name, spec in saved.reader.views_.items() if spec["kind"] == "array"]
-    if files and documents.fingerprint != saved.fingerprint:
-        raise ValueError(
-            f"view {files[0]!r} came from a .npy file that has no rows for {documents.source}; fit "
-            "with a column of vectors (--view NAME=COLUMN:vector) to predict new documents"
-        )
+def views_of(saved: Saved, documents: Documents, vectors: tuple[str, ...]) -> Any:
+    """Return the views of documents, with vectors of NAME=FILE.npy where a view was such a file.
+
+    A file has a row for each document of the fit, so that other documents need one of their own.
+    """
+    reader = copy(saved.reader)
+    files = [name for name, spec in reader.views_.items() if spec["kind"] == "array"]
+    given = _read_vectors(saved, files, len(documents), vectors)
+    for name in files:
+        if name not in given and documents.fingerprint != saved.fingerprint:
+            raise ValueError(
+                f"view {name!r} came from a .npy file that has no rows for {documents.source}; "
+                f"hand in theirs with --view {name}=FILE.npy"
+            )
+        if name not in given and not os.path.exists(reader.views[name]):
+            raise ValueError(
+                f"view {name!r}: {reader.views[name]} is not there any more; say where it is with "
+                f"--view {name}=FILE.npy"
+            )
+    if given:
+        reader.set_params(views={**reader.views, **given})
+    return reader.transform(documents.table)
+
+
+def _read_vectors(
+    saved: Saved, files: list[str], n_rows: int, vectors: tuple[str, ...]
+) -> dict[str, Any]:
+    """Return the arrays that were handed in by view, each of the right shape."""
+    from coem.text._dense import read_array
+
+    given: dict[str, Any] = {}
+    for item in vectors:
+        name, found, path = item.partition("=")
+        if not (name and found and path.endswith(".npy")):
+            raise click.BadParameter(f"{item!r} is not NAME=FILE.npy", param_hint="--view")
+        if name in given:
+            raise click.BadParameter(f"there are two files for {name!r}", param_hint="--view")
+        if name not in files:
+            known = f"it has {', '.join(files)}" if files else "it has none"
+            raise ValueError(f"{saved.path} has no view {name!r} from a .npy file; {known}")
+        given[name] = read_array(path, n_rows, name)
+        columns, width = given[name].shape[1], len(saved.reader.vocabulary_[name])
+        if columns != width:
+            raise ValueError(
+                f"view {name!r}: {path} has {columns} columns, but the model was fitted with "
+                f"{width}"
+            )
+    return given
 
 
 def assign(saved: Saved, views: Any, ids: list[str]) -> Any:

@@ -129,6 +129,22 @@ length_option = click.option(
     help="Words that a document counts at most: longer ones are scaled down. 0 counts all.",
 )
 
+
+def _typed(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Return what was typed: a view in a file of options is one of the documents of the fit."""
+    source = context.get_parameter_source(str(parameter.name))
+    return () if source is click.core.ParameterSource.DEFAULT_MAP else value
+
+
+vectors_option = click.option(
+    "--view",
+    "vectors",
+    multiple=True,
+    metavar="NAME=FILE.npy",
+    callback=_typed,
+    help="The vectors of these documents, for a view that was a .npy file when it was fitted.",
+)
+
 size_option = click.option(
     "-k", "--k", type=click.IntRange(1), help="How many. If not given, it is chosen."
 )

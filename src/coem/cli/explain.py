@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from coem.cli._options import config_option, reading_options, talk_options
+from coem.cli._options import config_option, reading_options, talk_options, vectors_option
 from coem.cli._talk import Talk, table
 
 EXAMPLE = """\b
@@ -20,13 +20,16 @@ Examples:
 @click.option("--id", "wanted", required=True, help="The document.")
 @click.option("--file", "source", metavar="FILE", help="Where it is. [the file of the run]")
 @click.option("-n", "--words", type=click.IntRange(1), default=10, show_default=True)
+@vectors_option
 @reading_options
 @config_option
 @talk_options
 def command(**options: Any) -> None:
     """Show which words of a document speak for its group, and against the next best one.
 
-    What the words and the sizes of the groups contribute adds up to the log odds.
+    What the words and the sizes of the groups contribute adds up to the log odds. A classifier
+    that is calibrated tempers them; the probability is then that of the tempered ones, as
+    `coem predict` gives it.
     """
     from coem.cli import _job, _models
     from coem.report.texts import excerpt
@@ -37,17 +40,33 @@ def command(**options: Any) -> None:
         raise ValueError(f"{saved.path} is a {type(saved.model).__name__}, which explains no rows")
     reading = {name: options[name] for name in ("encoding", "delimiter", "skip_bad")}
     documents = _models.documents_of(saved, options["source"], talk, **reading)
-    _models.check_new(saved, documents)
     if options["wanted"] not in documents.ids:
         raise ValueError(f"{documents.source} has no document with the id {options['wanted']!r}")
     row = documents.ids.index(options["wanted"])
-    views = saved.reader.transform(documents.table)[[row]]
-    told = saved.model.explain(views)[0]
+    views = _models.views_of(saved, documents, options["vectors"])[[row]]
+    told, odds = saved.model.explain(views)[0], _odds(saved.model, views)
     text = excerpt(_job.shown_texts(documents, saved.reader)[row], 200)
-    talk.result(*_told(saved, told, options["words"], text))
+    talk.result(*_told(saved, told, odds, options["words"], text))
 
 
-def _told(saved: Any, told: Any, n_words: int, text: str) -> tuple[str, dict[str, Any]]:
+def _odds(model: Any, views: Any) -> dict[str, Any]:
+    """Return what ``coem predict`` says of the row that is explained."""
+    first, second = sorted(model.predict_proba(views)[0].tolist(), reverse=True)[:2]
+    calibrated = None
+    if hasattr(model, "calibration_"):
+        # Of the logarithms, which tell classes apart where probabilities are 0 and 1.
+        low, high = sorted(model.predict_log_proba(views)[0].tolist())[-2:]
+        calibrated = high - low
+    return {
+        "probability": first,
+        "against_probability": second,
+        "calibrated_log_odds": calibrated,
+    }
+
+
+def _told(
+    saved: Any, told: Any, odds: dict[str, Any], n_words: int, text: str
+) -> tuple[str, dict[str, Any]]:
     """Return an explanation in words, and as data."""
     name, rival = (saved.name_of(label) for label in (told.label, told.against))
     rows: list[list[Any]] = [["", "size of the groups", told.prior]]
@@ -60,10 +79,13 @@ def _told(saved: Any, told: Any, n_words: int, text: str) -> tuple[str, dict[str
             rows.append([view, word, float(part.contributions[i])])
         left = sum(float(part.contributions[i]) for i in order[n_words:]) + part.rest
         rows.append([view, f"({max(len(order) - n_words, 0)} others)", left])
+    tempered = odds["calibrated_log_odds"]
+    after = "" if tempered is None else f"; after calibration {tempered:.2f}"
     lines = [
         text,
         "",
-        f"{name!r} against {rival!r}: log odds {told.log_odds:.2f}",
+        f"{name!r} against {rival!r}: log odds {told.log_odds:.2f}{after}, "
+        f"probability {odds['probability']:.3f}",
         "",
         table(["view", "word", "speaks for it"], rows),
     ]
@@ -73,6 +95,7 @@ def _told(saved: Any, told: Any, n_words: int, text: str) -> tuple[str, dict[str
         "against": told.against,
         "against_name": rival,
         "log_odds": told.log_odds,
+        **odds,
         "parts": [dict(zip(("view", "word", "contribution"), row, strict=True)) for row in rows],
     }
     return "\n".join(lines), data

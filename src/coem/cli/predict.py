@@ -5,13 +5,21 @@ from typing import Any
 
 import click
 
-from coem.cli._options import FORMATS, config_option, reading_options, source_argument, talk_options
+from coem.cli._options import (
+    FORMATS,
+    config_option,
+    reading_options,
+    source_argument,
+    talk_options,
+    vectors_option,
+)
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
 Examples:
   coem predict groups/model.coem new.csv > assigned.csv
   coem predict groups new.jsonl --out assigned.parquet
+  coem predict groups new.csv --view meaning=new.npy
 """
 
 
@@ -28,6 +36,7 @@ Examples:
 @click.option(
     "--id", "id_column", metavar="COLUMN", help="What rows are called. [as when it was fitted]"
 )
+@vectors_option
 @reading_options
 @config_option
 @talk_options
@@ -45,8 +54,7 @@ def command(**options: Any) -> None:
     saved = _models.load_model(options["model"])
     options["id_column"] = options["id_column"] or saved.reader.id
     documents = _job.read_documents(options, talk)
-    _models.check_new(saved, documents)
-    views = saved.reader.transform(documents.table)
+    views = _models.views_of(saved, documents, options["vectors"])
     rows = _models.assign(saved, views, documents.ids)
     _write(rows, out, talk)
     talk.note(f"{len(documents):,} rows assigned")

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from coem.cli._options import talk_options
+from coem.cli._options import talk_options, vectors_option
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
@@ -19,6 +19,7 @@ Examples:
 @click.argument("run", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="[report.html in RUN]")
 @click.option("--file", "source", metavar="FILE", help="The documents, if they have moved.")
+@vectors_option
 @click.option("--force", is_flag=True, help="Replace another file than that of the run.")
 @click.option("--examples", type=click.IntRange(1, 50), default=5, show_default=True)
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
@@ -42,13 +43,14 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     documents = _models.documents_of(saved, options["source"], talk)
     if documents.fingerprint != told["fingerprint"]:
         talk.note(f"note: {documents.source} has changed since the run")
-    write_report(_story(told, saved, documents, options["examples"]), target)
+    views = _models.views_of(saved, documents, options["vectors"])
+    write_report(_story(told, saved, documents, views, options["examples"]), target)
     talk.result(str(target), {"report": str(target)})
     if options["show"]:
         click.launch(str(target))
 
 
-def _story(told: dict[str, Any], saved: Any, documents: Any, n_examples: int) -> Any:
+def _story(told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int) -> Any:
     """Return what there is to tell about a run, from its record and its model."""
     from coem.cli import _job
     from coem.cli._run import on_page
@@ -58,7 +60,7 @@ def _story(told: dict[str, Any], saved: Any, documents: Any, n_examples: int) ->
     same = documents.fingerprint == told["fingerprint"]
     return tell(
         saved.model,
-        saved.reader.transform(documents.table),
+        views,
         feature_names=saved.reader.vocabulary_,
         ids=documents.ids,
         texts=_job.shown_texts(documents, saved.reader),

@@ -1,0 +1,80 @@
+"""Models on other documents than those of the fit."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from .conftest import posts, write_csv
+
+
+@pytest.fixture
+def model(table, coem):
+    """A run with words and a file of vectors, and other documents in b.csv."""
+    np.save("v.npy", np.eye(3)[np.arange(90) % 3])
+    views = ["--text", "body", "--view", "m=v.npy"]
+    coem("cluster", table, *views, "-k", "3", "--restarts", "2", "--out", "out", "-q")
+    write_csv(table.parent / "b.csv", posts(60, seed=3))
+    np.save("w.npy", np.eye(3)[np.arange(60) % 3])
+    return "out"
+
+
+def rows(text):
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_documents_of_the_fit_need_no_vectors(model, table, coem):
+    assert len(rows(coem("predict", model, table).stdout)) == 90
+
+
+def test_other_documents_come_with_vectors_of_their_own(model, coem):
+    found = rows(coem("predict", model, "b.csv", "--view", "m=w.npy").stdout)
+    groups = [{row["label"] for row in found[i::3]} for i in range(3)]
+    assert sorted(groups, key=sorted) == [{"0"}, {"1"}, {"2"}]
+    told = coem("explain", model, "--id", "p7", "--file", "b.csv", "--view", "m=w.npy", "--json")
+    assert str(json.loads(told.stdout)["label"]) == found[7]["label"]
+    coem("report", model, "--file", "b.csv", "--view", "m=w.npy", "--out", "b.html")
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [["predict", "out", "b.csv"], ["explain", "out", "--id", "p7"], ["report", "out"]],
+    ids=lambda verb: verb[0],
+)
+def test_vectors_that_do_not_fit_are_refused(verb, model, coem):
+    verb = verb if verb[0] == "predict" else [*verb, "--file", "b.csv"]
+    np.save("short.npy", np.eye(3)[np.arange(59) % 3])
+    np.save("wide.npy", np.eye(4)[np.arange(60) % 4])
+    assert "--view m=FILE.npy" in coem(*verb, code=1).stderr
+    for given, said in {
+        "m=short.npy": "short.npy has 59 rows, the table 60",
+        "m=wide.npy": "wide.npy has 4 columns, but the model was fitted with 3",
+        "m=none.npy": "there is no file none.npy",
+        "text=w.npy": "no view 'text' from a .npy file; it has m",
+    }.items():
+        assert said in coem(*verb, "--view", given, code=1).stderr
+    for given in (["--view", "m"], ["--view", "m=w.csv"], ["--view", "m=w.npy"] * 2):
+        assert "--view" in coem(*verb, *given, code=2).stderr
+
+
+def test_vectors_that_have_moved(model, table, coem):
+    (table.parent / "v.npy").rename("moved.npy")
+    assert "not there any more" in coem("predict", model, table, code=1).stderr
+    assert len(rows(coem("predict", model, table, "--view", "m=moved.npy").stdout)) == 90
+
+
+def test_views_in_a_file_of_options_are_those_of_the_fit(table, coem):
+    (table.parent / "c.toml").write_text('view = ["b=body"]\nk = 3\nrestarts = 2\n')
+    coem("cluster", table, "--config", "c.toml", "--out", "out")
+    assert len(rows(coem("predict", "out", table, "--config", "c.toml").stdout)) == 90
+
+
+def test_inbound_links_of_new_documents_need_only_their_ids(table, coem):
+    views = ["--text", "body", "--view", "cited=refs:inbound", "--id", "id"]
+    coem("cluster", table, *views, "-k", "3", "--restarts", "2", "--out", "out")
+    new = [{key: row[key] for key in ("id", "body")} for row in posts()]
+    write_csv(table.parent / "new.csv", new)
+    assert coem("predict", "out", "new.csv").stdout == coem("predict", "out", table).stdout
+    write_csv(table.parent / "no.csv", [{"body": row["body"]} for row in new])
+    assert "'id'" in coem("predict", "out", "no.csv", code=1).stderr
