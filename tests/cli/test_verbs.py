@@ -35,7 +35,9 @@ def test_cluster_writes_everything(finished):
         "second",
         "second_probability",
         "disagreement",
+        "empty",
     ]
+    assert {row["empty"] for row in rows} == {"false"}
     assert [row["id"] for row in rows] == [f"p{i}" for i in range(90)]
     groups = rows_of(finished / "clusters.csv")
     assert sum(int(group["size"]) for group in groups) == 90
@@ -277,6 +279,40 @@ def test_ids_are_kept_as_they_are(here, coem):
     write_csv(here / "a.csv", rows)
     coem("cluster", "a.csv", "--text", "body", "-k", "3", "--restarts", "2", "--out", "out")
     assert [r["id"] for r in rows_of(here / "out" / "assignments.csv")] == [r["id"] for r in rows]
+    found = [json.loads(group["examples"]) for group in rows_of(here / "out" / "clusters.csv")]
+    assert [len(ids) for ids in found] == [5, 5, 5]
+    assert {name for ids in found for name in ids} <= {row["id"] for row in rows}
+
+
+def test_words_of_a_group_are_a_list(here, coem):
+    write_csv(here / "a.csv", posts(30))
+    arguments = ["--text", "body", "--ngrams", "2", "-k", "3", "--restarts", "2", "--out", "out"]
+    coem("cluster", "a.csv", *arguments)
+    words = [json.loads(g["discriminating_text"]) for g in rows_of(here / "out" / "clusters.csv")]
+    assert all(isinstance(word, str) for group in words for word in group)
+    assert any(" " in word for group in words for word in group)
+
+
+@pytest.mark.parametrize("verb", ["cluster", "classify", "topics"])
+def test_empty_documents_are_marked(verb, here, coem):
+    rows = [{key: row[key] for key in ("id", "body", "topic")} for row in posts()]
+    for i in (4, 5, 80):
+        rows[i]["body"] = ""
+    for i in range(60, 90):
+        rows[i]["topic"] = ""
+    write_csv(here / "a.csv", rows)
+    own = ["--label", "topic"] if verb == "classify" else ["-k", "3"]
+    told = coem(verb, "a.csv", "--text", "body", *own, "--out", "out").stdout
+    found = rows_of(here / "out" / "assignments.csv")
+    assert [row["id"] for row in found if row["empty"] == "true"] == ["p4", "p5", "p80"]
+    groups = rows_of(here / "out" / "clusters.csv")
+    assert sum(int(group["size"]) for group in groups) == 90
+    assert sum(int(group["empty"]) for group in groups) == 3
+    assert not {"p4", "p5", "p80"} & {i for g in groups for i in json.loads(g["examples"])}
+    page = (here / "out" / "report.html").read_text(encoding="utf-8")
+    assert "3 documents are empty in every view" in page
+    assert "of them empty" in page
+    assert verb != "classify" or "30 were predicted, 1 of them empty" in told
 
 
 def test_topics_of_all_text_columns_and_of_new_documents(here, coem):

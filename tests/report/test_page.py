@@ -257,3 +257,20 @@ def test_axes_have_round_numbers():
         "12.35k",
         "-1.155M",
     ]
+
+
+def test_a_group_of_empty_rows_has_no_typical_ones():
+    X = np.repeat([[5, 1, 0, 0], [0, 0, 1, 6]], [5, 10], axis=0)
+    model = MixtureClusterer(2, random_state=0).fit(X)
+    small, large = model.predict(X[[0, -1]])
+    rows = np.vstack([X[:5], np.zeros((20, 4), int)])
+    story = tell(model, rows)
+    assert (story.groups[small].size, story.groups[small].empty) == (5, 0)
+    # Without looking, a row is most probably of the larger group.
+    assert (story.groups[large].size, story.groups[large].empty) == (20, 20)
+    assert story.groups[large].typical == story.groups[large].doubtful == []
+    assert story.assignments.empty.tolist() == [False] * 5 + [True] * 20
+    page = render(story)
+    assert "20 documents (20 of them empty)" in page
+    assert "20 documents are empty in every view" in page
+    assert "empty in every view" not in render(tell(model, rows[:5]))

@@ -91,7 +91,7 @@ def as_table(assignments: Any) -> Any:
 
 
 def clusters(story: Any) -> Any:
-    """Return the table of the groups."""
+    """Return the table of the groups; words and ids are lists, for they may hold blanks."""
     import pyarrow as pa
 
     views = list(dict.fromkeys(view for group in story.groups for view in group.words))
@@ -99,15 +99,16 @@ def clusters(story: Any) -> Any:
         "label": [group.label for group in story.groups],
         "name": [group.name for group in story.groups],
         "size": [group.size for group in story.groups],
+        "empty": [group.empty for group in story.groups],
         "share": [group.share for group in story.groups],
     }
     for view in views:
         for kind in ("discriminating", "descriptive"):
             columns[f"{kind}_{view}"] = [
-                " ".join(str(word) for word, *_ in getattr(g.words[view], kind))
-                for g in story.groups
+                [str(word) for word, *_ in getattr(g.words[view], kind)] for g in story.groups
             ]
-    columns["examples"] = [" ".join(str(d.id) for d in g.typical) for g in story.groups]
+    ids = story.assignments.id  # those of documents are cut to be shown
+    columns["examples"] = [[ids[d.row] for d in g.typical] for g in story.groups]
     columns["stability"] = [stability_of(group) for group in story.groups]
     return pa.table(columns)
 
@@ -175,8 +176,11 @@ def recorded(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def on_page(arguments: dict[str, Any], source: str) -> dict[str, Any]:
-    """Return what the page tells of how a run was made: of its file the name, wherever it is."""
-    rest = {name: value for name, value in arguments.items() if name != "source"}
+    """Return what the page tells of how a run was made: of its file the name, wherever it is.
+
+    Whether a run was strict is no matter of its result.
+    """
+    rest = {name: v for name, v in arguments.items() if name not in ("source", "strict")}
     return {"file": Path(source).resolve().name, **rest}
 
 

@@ -180,13 +180,14 @@ def _outcome(options, documents, reader, views, labels, model, found, started):
         held_out=found,
         settings=_run.on_page(_run.recorded(options), documents.source),
     )
-    known = labels != ""
+    known, empty = labels != "", story.assignments.empty
     predicted = model.predict(views)
     classes = [
         {
             "class": str(name),
             "labelled": int((labels == name).sum()),
             "predicted": int((predicted[~known] == name).sum()),
+            "empty": int((predicted[~known & empty] == name).sum()),
         }
         for name in model.classes_
     ]
@@ -208,11 +209,12 @@ def _outcome(options, documents, reader, views, labels, model, found, started):
 
 def _told(figures: dict[str, Any]) -> str:
     rows = [[c["class"], c["labelled"], c["predicted"]] for c in figures["classes"]]
+    empty = sum(c["empty"] for c in figures["classes"])
     lines = [
         table(["class", "labelled", "predicted"], rows),
         "",
         f"{figures['labelled']:,} rows had a label and taught, {figures['unlabelled']:,} were "
-        "predicted",
+        f"predicted{f', {empty:,} of them empty' if empty else ''}",
     ]
     if figures["accuracy"] is None:
         lines.append("too few labels to hold some out, so that the accuracy is not known")

@@ -44,7 +44,8 @@ def command(**options: Any) -> None:
     """Assign new documents to the groups or classes of a model.
 
     MODEL is a model.coem file or the folder that it is in. The output has the columns id, label,
-    name, probability, second, second_probability and disagreement.
+    name, probability, second, second_probability, disagreement and empty: true of a document of
+    which no view has anything, so that it is where any unknown one would be.
     """
     from coem.cli import _job, _models
 

@@ -35,7 +35,6 @@ class Teller:
 
     def __init__(self, reading, texts, names):
         self._reading, self._texts, self._names = reading, texts, names
-        self._blank = reading.views.empty.all(axis=1) if reading.views.shape[1] else None
         if reading.proba is None:
             self._central = reading.closeness[np.arange(len(reading.groups)), reading.groups]
         else:
@@ -92,10 +91,7 @@ class Teller:
 
     def _rows(self, group):
         """Return the rows of a group, without those that are empty in every view."""
-        inside = self._reading.groups == group
-        if self._blank is not None and (inside & ~self._blank).any():
-            inside = inside & ~self._blank
-        return np.flatnonzero(inside)
+        return np.flatnonzero((self._reading.groups == group) & ~self._reading.blank)
 
     def _first(self, rows, n, votes=False):
         """Return the first documents that do not say the same."""

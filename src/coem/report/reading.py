@@ -45,6 +45,8 @@ class Reading:
         From a feature of a table to its column, or to (column, level).
     weights : ndarray of shape (n_groups,)
         Shares of the groups, as the model has them.
+    empty : ndarray of bool of shape (n_rows, n_views), optional
+        Which rows say nothing in which view, if the model has its own idea of that.
     """
 
     views: Views
@@ -60,6 +62,7 @@ class Reading:
     tables: dict = field(default_factory=dict)
     families: dict = field(default_factory=dict)
     locate: dict = field(default_factory=dict)
+    empty: np.ndarray | None = None
 
     @property
     def n_groups(self):
@@ -70,6 +73,15 @@ class Reading:
     def sizes(self):
         """Rows of every group."""
         return np.bincount(self.groups, minlength=self.n_groups)
+
+    @cached_property
+    def blank(self):
+        """Which rows say nothing in any view: they are where the weights of the groups put them."""
+        if self.empty is not None:
+            return self.empty.all(axis=1)
+        if not self.views.shape[1]:  # a tree of distances has no rows to look at
+            return np.zeros(len(self.groups), bool)
+        return self.views.empty.all(axis=1)
 
     @cached_property
     def space(self):
@@ -147,6 +159,7 @@ def _read_mixture(model, views):
         families={name: type(family).__name__ for name, family in model.families_.items()},
         locate={name: family.locate for name, family in model.families_.items()},
         weights=model.weights_ @ members,
+        empty=empty,
     )
 
 

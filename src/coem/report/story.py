@@ -22,6 +22,8 @@ N_WORDS = 12
 class Group:
     """One group: a cluster, a class or a topic.
 
+    `size` counts its rows, `empty` those of them that say nothing in any view: nothing is known of
+    where they belong, and they are in the group that is the most probable without looking.
     `words` maps a view to its `Words`; `classes` are the most frequent labels of its labelled rows
     with their numbers; `stability` is its record of `coem.selection.stability`.
     """
@@ -29,6 +31,7 @@ class Group:
     label: object
     name: str
     size: int
+    empty: int
     share: float
     probability: float | None  # mean of its rows
     agreement: float | None  # share of its rows on which the views agree
@@ -44,7 +47,8 @@ class Assignments:
     """One entry for every row, in columns; `dataclasses.asdict` makes a table of them.
 
     `probability` and `second_probability` are NaN if the model has no posterior, `disagreement` if
-    there is one view; `second` is None for a single group.
+    there is one view; `second` is None for a single group. `empty` marks rows that say nothing in
+    any view: their probabilities are those of a row that nobody has looked at.
     """
 
     id: np.ndarray
@@ -54,6 +58,7 @@ class Assignments:
     second: np.ndarray
     second_probability: np.ndarray
     disagreement: np.ndarray
+    empty: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -246,6 +251,7 @@ def _names(reading, words):
 def _groups(reading, names, words, teller, truth, agreement, stability, n_examples):
     """Return all groups."""
     sizes, k = reading.sizes, reading.n_groups
+    empty = np.bincount(reading.groups[reading.blank], minlength=k)
     mean = [None] * k
     if reading.proba is not None:
         best = reading.proba[np.arange(len(reading.groups)), reading.groups]
@@ -256,6 +262,7 @@ def _groups(reading, names, words, teller, truth, agreement, stability, n_exampl
             label=reading.keys[g],
             name=names[g],
             size=int(sizes[g]),
+            empty=int(empty[g]),
             share=float(sizes[g] / sizes.sum()),
             probability=mean[g],
             agreement=agreement.groups[g] if agreement and sizes[g] else None,
@@ -295,6 +302,7 @@ def _assignments(reading, ids, names):
         second=keys[second] if reading.n_groups > 1 else np.full(len(rows), None),
         second_probability=next_best,
         disagreement=nothing if reading.disagreement is None else reading.disagreement,
+        empty=reading.blank,
     )
 
 
