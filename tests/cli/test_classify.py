@@ -59,10 +59,10 @@ def test_the_page_tells_the_accuracy_on_held_out_labels(here, coem):
     noisy(here / "a.csv", 60)
     told = json.loads(coem("classify", "a.csv", "--label", "topic", "--json").stdout)
     page = (here / "coem-a" / "report.html").read_text(encoding="utf-8")
-    shown = f"{100 * told['accuracy']:.1f}% ± {100 * told['accuracy_error']:.1f}"
+    shown = f"{100 * told['accuracy']:.1f}% ± {100 * told['accuracy_error']:.1f}%"
     assert page.count(f"<dt>accuracy, held out</dt><dd>{shown}</dd>") == 2
     assert "held out in 5 folds" in page
-    assert "may have taught" not in page
+    assert "rows that may have taught" not in page
     coem("report", "coem-a")
     assert (here / "coem-a" / "report.html").read_text(encoding="utf-8") == page
 

@@ -178,10 +178,14 @@ def recorded(options: dict[str, Any]) -> dict[str, Any]:
 def on_page(arguments: dict[str, Any], source: str) -> dict[str, Any]:
     """Return what the page tells of how a run was made: of its file the name, wherever it is.
 
-    Whether a run was strict is no matter of its result.
+    Options that were not used are left out; whether a run was strict is no matter of its result.
     """
-    rest = {name: v for name, v in arguments.items() if name not in ("source", "strict")}
-    return {"file": Path(source).resolve().name, **rest}
+    used = {
+        name: value
+        for name, value in arguments.items()
+        if name not in ("source", "strict") and value not in (None, []) and value is not False
+    }
+    return {"file": Path(source).resolve().name, **used}
 
 
 def versions() -> dict[str, str]:
