@@ -93,3 +93,28 @@ def test_rerun_compares_the_model(copied, coem):
     text = to_json(told)
     (copied / "run.json").write_text(text, encoding="utf-8")
     assert "model.coem differs" in coem("rerun", copied, code=1).stdout
+
+
+def test_the_same_documents_may_have_another_name(finished, coem, here):
+    shutil.copy(finished.parent / "posts.csv", here / "renamed.csv")
+    assert "the same" in coem("rerun", finished, "--file", "renamed.csv", "--out", "again").stdout
+    page = (finished / "report.html").read_bytes()
+    for run in (finished, "again"):
+        coem("report", run, "--file", "renamed.csv", "--out", "page.html", "--force")
+        assert (here / "page.html").read_bytes() == page
+
+
+def test_other_documents_are_called_by_their_name(copied, coem, here):
+    write_csv(here / "other.csv", posts(seed=1))
+    coem("rerun", copied, "--file", "other.csv", "--out", "again", code=1)
+    coem("report", copied, "--file", "other.csv")
+    for folder in (copied, here / "again"):
+        page = (folder / "report.html").read_text(encoding="utf-8")
+        assert "<bdi>other.csv</bdi>" in page
+        assert "posts.csv" not in page
+
+
+def test_rerun_of_documents_from_stdin(table, coem):
+    arguments = ["--text", "body", "-k", "3", "--restarts", "2"]
+    coem("cluster", "-", *arguments, input=table.read_bytes())
+    assert "the same" in coem("rerun", "coem-stdin", "--file", table).stdout

@@ -134,6 +134,7 @@ def _run_json(outcome: Outcome, folder: Path) -> str:
         "verb": outcome.verb,
         "arguments": recorded(outcome.options),
         "source": str(Path(outcome.documents.source).resolve()) if _is_file(outcome) else None,
+        "called": called(outcome.options, outcome.documents),
         "fingerprint": outcome.documents.fingerprint,
         "inputs": _inputs(outcome),
         "rows": len(outcome.documents),
@@ -167,7 +168,7 @@ def _is_file(outcome: Outcome) -> bool:
 
 def recorded(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that decide what comes out, as JSON."""
-    left_out = {"out", "force", "as_json", "quiet"}
+    left_out = {"out", "force", "as_json", "quiet", "called"}
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in options.items()
@@ -175,8 +176,21 @@ def recorded(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def on_page(arguments: dict[str, Any], source: str) -> dict[str, Any]:
-    """Return what the page tells of how a run was made: of its file the name, wherever it is.
+def called(options: dict[str, Any], documents: Documents) -> str:
+    """Return the name of the documents: in a run made again, the one that they had."""
+    name, fingerprint = options.get("called") or (None, None)
+    if name and fingerprint == documents.fingerprint:
+        return str(name)
+    return Path(documents.source).resolve().name
+
+
+def known_as(told: dict[str, Any]) -> tuple[str | None, str]:
+    """Return what a run called its documents, and what they are known by under another name."""
+    return told.get("called"), told["fingerprint"]
+
+
+def on_page(arguments: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return what the page tells of how a run was made; of its documents the name.
 
     Options that were not used are left out; whether a run was strict is no matter of its result.
     """
@@ -185,7 +199,7 @@ def on_page(arguments: dict[str, Any], source: str) -> dict[str, Any]:
         for name, value in arguments.items()
         if name not in ("source", "strict") and value not in (None, []) and value is not False
     }
-    return {"file": Path(source).resolve().name, **used}
+    return {"file": name, **used}
 
 
 def versions() -> dict[str, str]:

@@ -178,7 +178,7 @@ def _outcome(options, documents, reader, views, labels, model, found, started):
         texts=_job.shown_texts(documents, reader),
         labels=labels,
         held_out=found,
-        settings=_run.on_page(_run.recorded(options), documents.source),
+        settings=_run.on_page(_run.recorded(options), _run.called(options, documents)),
     )
     known, empty = labels != "", story.assignments.empty
     predicted = model.predict(views)

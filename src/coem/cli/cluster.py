@@ -117,7 +117,7 @@ def _outcome(options, documents, reader, views, found, started):
         texts=_job.shown_texts(documents, reader),
         labels=labels,
         stability=found,
-        settings=_run.on_page(_run.recorded(options), documents.source),
+        settings=_run.on_page(_run.recorded(options), _run.called(options, documents)),
     )
     pipeline = Pipeline([("views", reader), ("model", found.estimator)])
     figures = _figures(story, found, labels)

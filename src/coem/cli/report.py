@@ -53,7 +53,7 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
 def _story(told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int) -> Any:
     """Return what there is to tell about a run, from its record and its model."""
     from coem.cli import _job
-    from coem.cli._run import on_page
+    from coem.cli._run import called, known_as, on_page
     from coem.report import tell
 
     column = told["arguments"].get("label")
@@ -67,6 +67,6 @@ def _story(told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examp
         labels=_job.labels_of(documents, column) if column else None,
         held_out=told.get("held_out") if same else None,
         stability=told.get("stability") if same else None,
-        settings=on_page(told["arguments"], documents.source),
+        settings=on_page(told["arguments"], called({"called": known_as(told)}, documents)),
         n_examples=n_examples,
     )

@@ -43,11 +43,14 @@ def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_jso
 
 def _repeat(told: dict[str, Any], folder: Path, source: str | None) -> None:
     """Run the verb again, into a folder."""
+    from coem.cli._run import known_as
+
     arguments = dict(told["arguments"])
     arguments["source"] = source or told["source"]
     if arguments["source"] is None:
         raise ValueError("the run read its documents from stdin; name a file with --file")
     arguments |= {"out": folder, "force": False, "as_json": False, "quiet": True}
+    arguments["called"] = known_as(told)
     arguments["strict"] = False  # whether it converged is part of what is compared
     verb = import_module(f"coem.cli.{told['verb']}")
     verb.run(arguments, Talk(quiet=True, silent=True))

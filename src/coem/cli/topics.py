@@ -108,7 +108,7 @@ def _outcome(options, documents, reader, views, model, started):
         feature_names=reader.vocabulary_,
         ids=documents.ids,
         texts=_job.shown_texts(documents, reader),
-        settings=_run.on_page(_run.recorded(options), documents.source),
+        settings=_run.on_page(_run.recorded(options), _run.called(options, documents)),
     )
     topics = [{"label": g.label, "name": g.name, "share": g.share} for g in story.groups]
     figures = {"k": options["k"], "kl": float(model.kl_), "topics": topics}
