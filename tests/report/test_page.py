@@ -135,6 +135,15 @@ def test_the_assumption_behind_the_bound_is_on_the_page(html):
     assert "right at least half of the time" in text
 
 
+def test_the_largest_group_comes_first(story, html):
+    sizes = [
+        story.groups[int(i)].size
+        for i in re.findall(r'<article class="card" id="group-(\d+)"', html)
+    ]
+    assert len(sizes) == len(story.groups)
+    assert sizes == sorted(sizes, reverse=True)
+
+
 def test_a_report_is_written_whole_or_not_at_all(story, html, tmp_path, monkeypatch):
     path = write_report(story, tmp_path / "report.html")
     assert path.read_text(encoding="utf-8") == html

@@ -44,6 +44,7 @@ def render(story):
             style=Markup(style),
             script=Markup(script),
             allowed={"script": _digest(script), "style": _digest(style)},
+            ranked=_ranked(story),
             search=search_data(story),
             pictures=pictures(story),
             first=FIRST,
@@ -74,6 +75,12 @@ def write_report(story, path):
 
 
 # -- what the template needs --------------------------------------------------------------------
+
+
+def _ranked(story):
+    """Return groups with their numbers, the largest first; classes have an order of their own."""
+    pairs = list(enumerate(story.groups))
+    return pairs if story.model["noun"] == "class" else sorted(pairs, key=lambda p: -p[1].share)
 
 
 def pictures(story):

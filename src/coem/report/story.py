@@ -203,7 +203,7 @@ def tell(
     stability = recurrence(stability, reading)
     groups = _groups(reading, names, words, teller, known, agreement, stability, n_examples)
     return Story(
-        heading=clean(heading or f"{len(reading.groups):,} rows in {reading.n_groups} groups"),
+        heading=clean(heading or _heading(reading)),
         model=_facts(model, reading),
         n_rows=len(reading.groups),
         views=[_view(reading, name) for name in reading.views.names],
@@ -239,6 +239,11 @@ def assign(model, views, ids, names=None):
     """
     reading = read(model, views)
     return _assignments(reading, ids, names or [clean(key) for key in reading.keys])
+
+
+def _heading(reading):
+    what = {"class": "classes", "topic": "topics"}.get(reading.noun, "groups")
+    return f"{len(reading.groups):,} rows in {reading.n_groups} {what}"
 
 
 def _names(reading, words):
