@@ -76,7 +76,7 @@ template <class T>
 struct Followed {
     double* sums;     // IN/OUT (k, n_words)
     T* table;         // OUT (n_words, k): the same as a table, where they change
-    double* squares;  // OUT (k): by how much the squares of their lengths grow
+    double* squares;  // IN/OUT (k): what the squares of their lengths grow by is added
     std::int64_t k;
     std::int64_t n_words;
 };

@@ -297,6 +297,15 @@ def test_scale_does_not_matter(scale, sparse):
     assert scaled.objective_ == pytest.approx(model.objective_, rel=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weight", [1e-100, 1e-46, 1e-30, 1e25, 1e38, 1e100])
+def test_a_factor_of_all_weights_does_not_matter(weight, dtype):
+    plain = k_means(WORDS, dtype=dtype)
+    heavy = k_means(WORDS, dtype=dtype, weight=np.full(WORDS.shape[0], weight))
+    np.testing.assert_array_equal(heavy.labels_, plain.labels_)
+    assert heavy.objective_ / weight == pytest.approx(plain.objective_, rel=1e-6)
+
+
 def test_near_rows_are_told_apart_sparse_and_dense():
     angles = np.repeat(np.arange(5) * 4e-4, 6)
     X = np.column_stack([np.cos(angles), np.sin(angles)])

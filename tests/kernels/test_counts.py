@@ -363,7 +363,7 @@ def test_some_components_of_a_table_are_a_table(part, precision):
 @every_data
 def test_csr_arrays_are_taken_as_they_are(data, index):
     X = make_csr(np.random.default_rng(11), 10, 5, data=data, index=index)
-    indptr, indices, values = counts._csr(X, 5)
+    indptr, indices, values = counts.csr_arrays(X, 5)
     assert indptr is X.indptr
     assert indices is X.indices
     if data in NATIVE:

@@ -81,6 +81,43 @@ def test_rows_are_moved_from_sum_to_sum(n, d, k, precision, weighted, monkeypatc
     assert len(moves) > 30  # or the test is of something else
 
 
+@pytest.mark.parametrize("jitter", [0.0, 1e-9, 1e-7, 1e-3])
+def test_lengths_of_sums_that_cancel(jitter, monkeypatch):
+    """A cluster is left with a row and nearly its opposite: what it grew by is rounding."""
+    rng = np.random.default_rng(7)
+    dense = normalize(rng.standard_normal((60, 300)) * (rng.random((60, 300)) < 0.2))
+    dense[1] = -dense[0] + jitter * dense[2]
+    rows = steps(sp.csr_matrix(dense), 2)
+    labels = np.zeros(60, dtype=np.int32)
+    labels[-1] = 1
+    monkeypatch.setattr("coem.kernels.lloyd.DEAR", 0.1)
+    for row in range(2, 59):
+        lengths = rows.sum_rows(labels, None)
+        np.testing.assert_allclose(lengths, np.linalg.norm(rows.sums, axis=1), rtol=1e-9)
+        assert rows.ready
+        rows.assign_to_sums()
+        labels = labels.copy()
+        labels[row] = 1
+    lengths = rows.sum_rows(labels, None)
+    np.testing.assert_allclose(lengths, np.linalg.norm(rows.sums, axis=1), rtol=1e-9)
+    assert lengths[0] == pytest.approx(jitter, abs=1e-15)
+
+
+def test_numbers_that_are_no_one_piece_of_memory():
+    X = make(40, 9, np.float32, sparse=True)
+    spread = sp.csr_matrix(X.shape, dtype=np.float32)
+    spread.indptr, spread.indices = X.indptr, np.repeat(X.indices, 2)[::2]
+    spread.data = np.repeat(X.data, 2)[::2]
+    found = []
+    for data in (X, spread):
+        rows = steps(data, 3)
+        rows.sum_rows((np.arange(40) % 3).astype(np.int32), None)
+        rows.assign_to_sums()
+        found.append((rows.sums, rows.cosines))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_moving_rows_does_not_depend_on_threads():
     X = make(400, 500, np.float32, sparse=True, seed=5)
     found = []

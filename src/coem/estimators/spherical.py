@@ -116,7 +116,7 @@ class SphericalKMeans(
     cosine in the view whose partition is handed on, that is not the last of its cluster; of
     equals the first. That never lowers the objective of a single view.
 
-    Of equal cosines the cluster with the smallest number wins.
+    Of cosines that are equal to the last bit the cluster with the smallest number wins.
 
     References
     ----------

@@ -47,7 +47,7 @@ def as_table(values: Array) -> Array:
 def scores(X: Matrix, table: Array) -> Array:
     """Return ``X @ table.T`` as float64, multiplied in the precision of `table`."""
     out = np.empty((X.shape[0], table.shape[0]))
-    _compiled.scores(*_csr(X, table.shape[1]), memory_of(table), out)
+    _compiled.scores(*csr_arrays(X, table.shape[1]), memory_of(table), out)
     return out
 
 
@@ -71,7 +71,7 @@ def nearest(
 
     Of equals the first wins. `labels` (int32) and `values` (float64) have an entry for every row.
     """
-    csr = _csr(X, table.shape[1])
+    csr = csr_arrays(X, table.shape[1])
     _compiled.nearest(*csr, memory_of(table), scale, rows.start, rows.stop, labels, values)
 
 
@@ -141,7 +141,7 @@ class _Rows:
         if n != X.shape[0]:
             raise ValueError(f"{n} rows of responsibilities for {X.shape[0]} rows")
         self.X = X
-        self.csr = _csr(X, X.shape[1])
+        self.csr = csr_arrays(X, X.shape[1])
         self.resp = np.ascontiguousarray(resp)
         # Lists pay while a row has few components: one costs about 2/5 of eight in a tile.
         capacity = n * min(k, 5 * -(-k // LANES) // 2)
@@ -278,7 +278,7 @@ def is_table(values: Array) -> bool:
     return bool(same_start and values.flags.f_contiguous)
 
 
-def _csr(X: Matrix, n_features: int) -> Triple:
+def csr_arrays(X: Matrix, n_features: int) -> Triple:
     """Return the arrays of a CSR matrix, converting its values only if no kernel reads them."""
     if not sp.issparse(X) or X.format != "csr":
         raise TypeError("the kernels take CSR matrices")

@@ -19,6 +19,9 @@ CHUNK = 1024  # dense rows that are turned to double at a time
 # numbers that cancel is rounding.
 WORN = 30
 PARTS = 2  # of the words, moved by one thread each
+# A sum whose square is so small a part of that of its weight may be a small rest of large numbers.
+CANCELLED = 1e-3
+SHORTEST, LONGEST = 1e-25, 1e30  # lengths of sums that single precision holds with all digits
 DEAR = 7  # cells of a table that are filled in the time that a number is moved
 
 
@@ -49,6 +52,7 @@ class Lloyd:
     def __init__(self, X: Matrix, parts: Sequence[tuple[slice, Matrix]], n_clusters: int) -> None:
         n, d = X.shape
         self.X = X
+        self._csr = counts.csr_arrays(X, d) if sp.issparse(X) else None
         self.parts = parts
         self.k = n_clusters
         self.labels = np.zeros(n, dtype=np.int32)
@@ -76,8 +80,20 @@ class Lloyd:
 
         threads.spread(work, self.parts)
 
+    @property
+    def ready(self) -> bool:
+        """True if rows can be given to the sums as they are, whose directions are not made.
+
+        Rows must be sparse, and no sum without a direction, nor of a length that single precision
+        cannot hold.
+        """
+        if self._csr is None:
+            return False
+        lengths = self.lengths
+        return bool(lengths.min() > SHORTEST and lengths.max() < LONGEST)
+
     def assign_to_sums(self) -> None:
-        """Give every row to the direction of a sum, which is not made; rows are sparse.
+        """Give every row to the sum with the largest cosine, if it is `ready`.
 
         To scale twenty cosines of a row costs less than to scale all words of twenty directions.
         """
@@ -110,8 +126,10 @@ class Lloyd:
         mass = np.ones(len(rows)) if weight is None else weight[rows]
         changes = _Changes(rows, self._summed[rows], labels[rows], mass)
         worn = self._worn(changes, labels, weight)
-        if self._table is not None and self._is_little(rows) and not worn.any():
-            self._move(changes, counts.memory_of(self._table))
+        table, csr = self._table, self._csr
+        if table is not None and csr is not None and self._is_little(rows) and not worn.any():
+            self._move(changes, csr, counts.memory_of(table))
+            self._measure(_totals(labels, weight, self.k))
         else:
             self._add_all(self._lists(changes, worn, labels, weight))
         self._summed[...] = labels
@@ -124,19 +142,23 @@ class Lloyd:
         moved = int((self.X.indptr[rows + 1] - self.X.indptr[rows]).sum())
         return DEAR * moved < self.sums.size
 
-    def _move(self, changes: _Changes, memory: Array) -> None:
+    def _move(self, changes: _Changes, csr: counts.Triple, memory: Array) -> None:
         """Take rows from sums to others, in the table's memory too; threads divide the words."""
         n_words = self.sums.shape[1]
-        X = self.X.indptr, self.X.indices, self.X.data
         step = max(-(-n_words // PARTS), 1)
         grown = np.zeros((-(-n_words // step), self.k))
 
         def work(first: int) -> None:
-            words = first, min(first + step, n_words)
-            _compiled.move_rows(*X, *changes, *words, self.sums, memory, grown[first // step])
+            words, mine = (first, min(first + step, n_words)), grown[first // step]
+            _compiled.move_rows(*csr, *changes, *words, self.sums, memory, mine)
 
         threads.spread(work, range(0, n_words, step))
         self._squares += grown.sum(axis=0)
+
+    def _measure(self, present: Array) -> None:
+        """Measure sums that are short for their weight: what they grew by may be rounding."""
+        for j in np.flatnonzero(self._squares < CANCELLED * present**2):
+            self._squares[j] = self.sums[j] @ self.sums[j]
 
     def _add_all(self, lists: _Lists) -> None:
         # Few tasks, because each costs the time of a thousand sums, but enough for even shares.
@@ -180,9 +202,8 @@ class Lloyd:
 
     def _add(self, lists: _Lists, first: int, last: int) -> None:
         """Bring the sums of some clusters up to date, and the squares of their lengths."""
-        if sp.issparse(self.X):
-            X = self.X.indptr, self.X.indices, self.X.data
-            _compiled.sum_lists(*X, *lists, first, last, self.sums, self._squares)
+        if self._csr is not None:
+            _compiled.sum_lists(*self._csr, *lists, first, last, self.sums, self._squares)
             return
         for j in range(first, last):
             if lists.fresh[j]:

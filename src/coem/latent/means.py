@@ -1,7 +1,6 @@
 """A few rounds of k-means from given partitions, for a start."""
 
 import numpy as np
-import scipy.sparse as sp
 
 from coem.engine import LocalEngine
 from coem.kernels.lloyd import Lloyd, pooled_rows, unit_rows
@@ -62,11 +61,12 @@ class Directions:
         for _ in range(rounds):
             mine[self.empty] = -1  # or they would count among the rows of a cluster
             lengths = self.rows.sum_rows(mine, self.weight)
-            if lengths.all() and sp.issparse(self.rows.X):
+            if self.rows.ready:
                 self.rows.assign_to_sums()
             else:
                 sums = self.rows.sums
-                self.rows.assign(unit_rows(sums, lengths, pooled_rows(sums), self.rows.X.dtype))
+                fallback = sums if lengths.all() else pooled_rows(sums)
+                self.rows.assign(unit_rows(sums, lengths, fallback, self.rows.X.dtype))
             mine = self.rows.labels.copy()
         cosines, weight = self.rows.cosines, self.weights[0]
         return float(cosines.sum() if weight is None else weight @ cosines), mine[np.newaxis]

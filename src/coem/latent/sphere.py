@@ -4,7 +4,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from coem.coupling import agreeing, handed_on
 from coem.engine import Engine
@@ -14,15 +13,14 @@ from coem.typing import Array
 
 
 class Learnt(NamedTuple):
-    """Concept vectors that are the directions of the sums of clusters, and not made yet."""
+    """Concept vectors that are the directions of the sums of a partition, and not made yet."""
 
     labels: Array
-    weight: Array | None
 
 
 @dataclass(frozen=True)
 class Concepts:
-    """Concept vectors of every view, (n_clusters, n_features) of unit length, or None."""
+    """Concept vectors of every view, (n_clusters, n_features) of unit length; None if unknown."""
 
     directions: tuple[Array | Learnt | None, ...]
     version: tuple[int, ...]  # counts their updates
@@ -33,7 +31,7 @@ class Concepts:
         return all(number > 0 for number in self.version)
 
     def without(self, v: int) -> Self:
-        """Return the same: how far they move is worth knowing."""
+        """Return the same: a cluster that loses its direction keeps the one it had."""
         return self
 
 
@@ -117,8 +115,7 @@ class Sphere:
         if directions is None or cache.version[v] == theta.version[v]:
             return
         if isinstance(directions, Learnt):
-            self._sum(cache, v, directions)
-            cache.views[v].assign_to_sums()
+            self._sum(data, v, directions).assign_to_sums()
         else:
             cache.views[v].assign(directions)
         cache.version[v] = theta.version[v]
@@ -133,13 +130,14 @@ class Sphere:
         directions = theta.directions[v]
         if not isinstance(directions, Learnt):
             return directions
-        view = self._sum(data.cache, v, directions)
-        return unit_rows(view.sums, view.lengths, view.sums, view.X.dtype)
+        view = self._sum(data, v, directions)
+        return unit_rows(view.sums, view.lengths, pooled_rows(view.sums), view.X.dtype)
 
-    def _sum(self, cache: Partitions, v: int, learnt: Learnt) -> Lloyd:
+    def _sum(self, data: Partition, v: int, learnt: Learnt) -> Lloyd:
         """Return the rows of a view, with the sums of a partition."""
+        cache: Partitions = data.cache
         if cache.summed[v] is not learnt:
-            cache.views[v].sum_rows(*learnt)
+            cache.views[v].sum_rows(learnt.labels, data.weight)
             cache.summed[v] = learnt
         return cache.views[v]
 
@@ -190,12 +188,14 @@ class Sphere:
 
     def _learn(self, data: Partition, theta: Concepts, turn: int, labels: Array) -> Array | Learnt:
         """Return the directions of clusters; one without a direction keeps the one it had."""
-        learnt = Learnt(labels, data.weight)
-        view = self._sum(data.cache, turn, learnt)
-        lengths = view.lengths
-        if lengths.all() and sp.issparse(view.X):
+        learnt = Learnt(labels)
+        view = self._sum(data, turn, learnt)
+        if view.ready:
             return learnt
-        sums = view.sums.copy()  # to make the old ones takes the sums back
+        sums, lengths = view.sums, view.lengths
+        if lengths.all():
+            return unit_rows(sums, lengths, sums, view.X.dtype)
+        sums = sums.copy()  # to make the old ones takes the sums back
         old = self._made(data, theta, turn)
         fallback = pooled_rows(sums) if old is None else old
         return unit_rows(sums, lengths, fallback, view.X.dtype)
