@@ -57,8 +57,12 @@ def test_stability_is_not_told_of_other_documents(copied, coem, here):
     assert read_json(copied / "run.json")["stability"]["n_others"] == 2
     assert "recur in all 2 other runs" in (copied / "report.html").read_text(encoding="utf-8")
     file = write_csv(here / "other.csv", posts(60, seed=1))
-    result = coem("report", copied, "--file", file)
-    assert "has changed since the run" in result.stderr
+    before = (copied / "report.html").read_bytes()
+    for other in (["--file", file], ["--examples", "3"]):
+        assert "--force" in coem("report", copied, *other, code=1).stderr
+    assert (copied / "report.html").read_bytes() == before
+    result = coem("report", copied, "--file", file, "--force")
+    assert "has other content" in result.stderr
     assert "other runs" not in (copied / "report.html").read_text(encoding="utf-8")
 
 
@@ -107,7 +111,7 @@ def test_the_same_documents_may_have_another_name(finished, coem, here):
 def test_other_documents_are_called_by_their_name(copied, coem, here):
     write_csv(here / "other.csv", posts(seed=1))
     coem("rerun", copied, "--file", "other.csv", "--out", "again", code=1)
-    coem("report", copied, "--file", "other.csv")
+    coem("report", copied, "--file", "other.csv", "--force")
     for folder in (copied, here / "again"):
         page = (folder / "report.html").read_text(encoding="utf-8")
         assert "<bdi>other.csv</bdi>" in page
@@ -118,3 +122,21 @@ def test_rerun_of_documents_from_stdin(table, coem):
     arguments = ["--text", "body", "-k", "3", "--restarts", "2"]
     coem("cluster", "-", *arguments, input=table.read_bytes())
     assert "the same" in coem("rerun", "coem-stdin", "--file", table).stdout
+
+
+def test_force_spares_what_no_run_wrote(copied, coem, here):
+    (copied / "posts.csv").write_bytes(write_csv(here / "a.csv", posts()).read_bytes())
+    arguments = ["--text", "body", "-k", "3", "--restarts", "2", "--out", copied, "--force"]
+    assert "posts.csv, which would be lost" in coem("cluster", "a.csv", *arguments, code=1).stderr
+    (copied / "posts.csv").unlink()
+    said = coem("cluster", copied / "assignments.csv", *arguments, code=1).stderr
+    assert "name another folder" in said
+    assert (copied / "model.coem").is_file()
+    coem("cluster", "a.csv", *arguments)
+
+
+def test_rerun_says_what_to_do(copied, coem, here):
+    assert "name a folder" in coem("rerun", copied, "--out", copied, code=1).stderr
+    told = read_json(copied / "run.json") | {"source": str(here / "gone.csv")}
+    (copied / "run.json").write_text(to_json(told), encoding="utf-8")
+    assert "--file" in coem("rerun", copied, code=1).stderr

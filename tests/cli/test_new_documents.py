@@ -39,7 +39,7 @@ def test_other_documents_come_with_vectors_of_their_own(model, coem):
 
 @pytest.mark.parametrize(
     "verb",
-    [["predict", "out", "b.csv"], ["explain", "out", "--id", "p7"], ["report", "out"]],
+    [["predict", "out", "b.csv"], ["explain", "out", "--id", "p7"], ["report", "out", "--force"]],
     ids=lambda verb: verb[0],
 )
 def test_vectors_that_do_not_fit_are_refused(verb, model, coem):
@@ -78,3 +78,24 @@ def test_inbound_links_of_new_documents_need_only_their_ids(table, coem):
     assert coem("predict", "out", "new.csv").stdout == coem("predict", "out", table).stdout
     write_csv(table.parent / "no.csv", [{"body": row["body"]} for row in new])
     assert "'id'" in coem("predict", "out", "no.csv", code=1).stderr
+
+
+def test_vectors_that_have_changed_are_refused(model, coem):
+    np.save("v.npy", np.eye(3)[np.arange(90) % 3][::-1])
+    for verb in (["predict", "out", "posts.csv"], ["explain", "out", "--id", "p7"]):
+        assert "has changed since the fit" in coem(*verb, code=1).stderr
+        coem(*verb, "--view", "m=v.npy")
+
+
+def test_documents_without_ids_are_numbered(finished, coem, here):
+    rows_ = [{"body": row["body"], "title": row["title"]} for row in posts(6)]
+    write_csv(here / "new.csv", rows_)
+    found = rows(coem("predict", finished, "new.csv").stdout)
+    assert [row["id"] for row in found] == list("123456")
+    write_csv(here / "twice.csv", [{"id": "a", **row} for row in rows_])
+    result = coem("predict", finished, "twice.csv")
+    assert "is not used for the ids" in result.stderr
+    assert [row["id"] for row in rows(result.stdout)] == list("123456")
+    coem("predict", finished, "twice.csv", "--id", "id", code=1)
+    told = coem("predict", finished, "new.csv", "--out", "a.csv", "--json").stdout
+    assert json.loads(told) == {"file": "a.csv", "rows": 6}

@@ -47,7 +47,7 @@ def read_documents(options: dict[str, Any], talk: Talk) -> Documents:
     if found.bad:
         first, why = found.bad[0]
         talk.note(f"{len(found.bad)} bad rows were left out; the first is row {first}: {why}")
-    ids, column = _ids(found, options.get("id_column"), talk)
+    ids, column = _ids(found, options.get("id_column"), options.get("id_guess") or "id", talk)
     return Documents(found.data, found.source, found.fingerprint, ids, column, len(found.bad))
 
 
@@ -67,13 +67,13 @@ def column_of(table: Any, source: str, name: str, what: str) -> list[Any]:
     return values
 
 
-def _ids(found: Any, column: str | None, talk: Talk) -> tuple[list[str], str | None]:
+def _ids(found: Any, column: str | None, guess: str, talk: Talk) -> tuple[list[str], str | None]:
     """Return what rows are called, and the column that says so: else their numbers from 1 on."""
     table, source = found.data, found.source
     numbers = [str(i + 1) for i in range(table.num_rows)]
     given = column is not None
     if column is None:
-        column = next((c for c in table.column_names if c.lower() == "id"), None)
+        column = next((c for c in table.column_names if c.lower() == guess.lower()), None)
     if column is None:
         return numbers, None
     ids = ["" if v is None else str(v) for v in column_of(table, source, column, "ids")]

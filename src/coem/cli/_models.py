@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from coem.cli._job import Documents, read_documents
-from coem.cli._run import MODEL, RUN, read_run
+from coem.cli._run import MODEL, RUN, digest, read_run
 from coem.cli._talk import Talk
 
 
@@ -55,19 +55,41 @@ def views_of(saved: Saved, documents: Documents, vectors: tuple[str, ...]) -> An
     files = [name for name, spec in reader.views_.items() if spec["kind"] == "array"]
     given = _read_vectors(saved, files, len(documents), vectors)
     for name in files:
-        if name not in given and documents.fingerprint != saved.fingerprint:
+        if name in given:
+            continue
+        if documents.fingerprint != saved.fingerprint:
             raise ValueError(
                 f"view {name!r} came from a .npy file that has no rows for {documents.source}; "
                 f"hand in theirs with --view {name}=FILE.npy"
             )
-        if name not in given and not os.path.exists(reader.views[name]):
-            raise ValueError(
-                f"view {name!r}: {reader.views[name]} is not there any more; say where it is with "
-                f"--view {name}=FILE.npy"
-            )
+        _check_vectors(saved, name, reader.views[name])
     if given:
         reader.set_params(views={**reader.views, **given})
     return reader.transform(documents.table)
+
+
+def _check_vectors(saved: Saved, name: str, file: str) -> None:
+    """Refuse a file of vectors that is gone, or other than it was at the fit."""
+    if not os.path.exists(file):
+        raise ValueError(
+            f"view {name!r}: {file} is not there any more; say where it is with "
+            f"--view {name}=FILE.npy"
+        )
+    run = saved.path.parent
+    known = read_run(run).get("inputs", {}).get(name) if (run / RUN).is_file() else None
+    if known not in (None, digest(Path(file))):
+        raise ValueError(
+            f"view {name!r}: {file} has changed since the fit; if it is what you want, hand it in "
+            f"with --view {name}={file}"
+        )
+
+
+def changed(told: dict[str, Any], documents: Documents, vectors: tuple[str, ...]) -> list[str]:
+    """Return what is not as a run had it, in sentences."""
+    found = []
+    if documents.fingerprint != told["fingerprint"]:
+        found.append(f"{documents.source} has other content than the run's documents")
+    return found + [f"{item} is not what the run read" for item in vectors]
 
 
 def _read_vectors(
@@ -117,4 +139,15 @@ def documents_of(saved: Saved, source: str | None, talk: Talk, **reading: Any) -
         raise ValueError(f"{source} is not there any more; name the documents with --file")
     options = {"encoding": None, "delimiter": None, "skip_bad": False, **told["arguments"]}
     options |= {name: value for name, value in reading.items() if value}
-    return read_documents({**options, "source": source, "id_column": saved.reader.id}, talk)
+    return read_documents({**options, "source": source, **id_options(saved, None)}, talk)
+
+
+def id_options(saved: Saved, given: str | None) -> dict[str, Any]:
+    """Return where the ids of documents are: as told, as in the fit, or anywhere.
+
+    Only inbound links need the column of the fit: other documents may have no ids.
+    """
+    needed = any(spec["kind"] == "inbound" for spec in saved.reader.views_.values())
+    if given is not None or needed:
+        return {"id_column": given or saved.reader.id}
+    return {"id_column": None, "id_guess": saved.reader.id}

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from coem.cli._job import Documents
+from coem.cli._options import FORMATS
 from coem.cli._talk import Talk, to_json
 
 MODEL, CLUSTERS, TRACE = "model.coem", "clusters.csv", "trace.jsonl"
 REPORT, RUN = "report.html", "run.json"
 ASSIGNMENTS = "assignments"
+FILES = (MODEL, CLUSTERS, TRACE, REPORT, RUN, *(f"{ASSIGNMENTS}.{form}" for form in FORMATS))
 SCHEMA = 1
 
 
@@ -50,8 +52,10 @@ def new_run(options: dict[str, Any]) -> Iterator[Path]:
     from coem.io import new_folder
 
     target = place(options)
+    if Path(options["source"]).resolve().parent == target.resolve():
+        raise ValueError(f"{options['source']} is in {target}; name another folder with --out")
     try:
-        with new_folder(target, force=options["force"], mark=RUN) as folder:
+        with new_folder(target, force=options["force"], mark=RUN, names=FILES) as folder:
             yield folder
     except FileExistsError as error:
         said = str(error).replace("force its replacement", "replace it with --force")

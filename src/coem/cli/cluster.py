@@ -65,7 +65,7 @@ def run(options: dict[str, Any], talk: Talk) -> None:
         views = _job.to_views(reader, documents, talk, leave_out=options["label"])
         k = options["k"] or _choose(options, views, _job.families(reader), talk)
         _job.check_size(k, views)
-        found = _fit(options, views, k, _job.families(reader), talk)
+        found = fit_groups(options, views, k, _job.families(reader), talk)
         with talk.noting_warnings():
             outcome = _outcome(options, documents, reader, views, found, started)
         _run.write_run(folder, outcome)
@@ -82,7 +82,7 @@ def _choose(options: dict[str, Any], views: Any, family: Any, talk: Talk) -> int
     return int(choice.best)
 
 
-def _fit(options: dict[str, Any], views: Any, k: int, family: Any, talk: Talk) -> Any:
+def fit_groups(options: dict[str, Any], views: Any, k: int, family: Any, talk: Talk) -> Any:
     """Return the best of some runs, and what the others say of its groups."""
     from coem import MixtureClusterer
     from coem.cli._job import TOL, threads

@@ -32,7 +32,7 @@ def command(out: Path, quiet: bool, as_json: bool) -> None:
     """
     talk = Talk(quiet=quiet, as_json=as_json)
     file = out / FILE
-    if out.exists() and not file.is_file():
+    if out.exists() and any(out.iterdir()) and not file.is_file():
         raise ValueError(f"{out} is there, and not from a demo; choose another folder with --out")
     talk.note("reading the standard library ...")
     written = _write_table(file)
@@ -45,12 +45,14 @@ def command(out: Path, quiet: bool, as_json: bool) -> None:
 def _write_table(file: Path) -> dict[str, list[Any]]:
     """Write the modules as a file that anyone can look at."""
     from coem.datasets import load_stdlib_modules
+    from coem.io import new_file
 
     columns: dict[str, list[Any]] = load_stdlib_modules().table
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     lines = [json.dumps(row, ensure_ascii=False) for row in rows]
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    with new_file(file) as target:
+        target.write("".join(f"{line}\n" for line in lines).encode())
     return columns
 
 
@@ -78,21 +80,13 @@ def _one_view(options: dict[str, Any]) -> dict[str, Any]:
     """Return how good groups are that know only the words."""
     from sklearn.metrics import normalized_mutual_info_score
 
-    from coem import MixtureClusterer
-    from coem.cli._job import TOL, families, threads
+    from coem.cli._job import families
+    from coem.cli.cluster import fit_groups
     from coem.metrics import cluster_entropy
 
     reader, views, chapters = _read(options)
-    model = MixtureClusterer(
-        options["k"],
-        family=families(reader)["words"],
-        tol=TOL,
-        n_init=options["restarts"],
-        n_jobs=threads(options),
-        random_state=options["seed"],
-    )
-    with Talk(quiet=True).noting_warnings():
-        labels = model.fit_predict(views["words"])
+    family = {"words": families(reader)["words"]}
+    labels = fit_groups(options, views[["words"]], options["k"], family, Talk(quiet=True)).labels
     return {
         "modules": len(chapters),
         "chapters": len(set(chapters)),
@@ -139,7 +133,7 @@ def shown(options: dict[str, Any]) -> str:
     views = " ".join(f"--view {view}" for view in options["view"])
     return (
         f"coem cluster {options['source']} {views} --id id --label chapter -k {options['k']} "
-        f"--restarts {options['restarts']} --out {options['out']}"
+        f"--restarts {options['restarts']} --out {options['out']} --force"
     )
 
 

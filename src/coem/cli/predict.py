@@ -53,7 +53,7 @@ def command(**options: Any) -> None:
     out = options["out"]
     _check_target(out, options["force"])
     saved = _models.load_model(options["model"])
-    options["id_column"] = options["id_column"] or saved.reader.id
+    options |= _models.id_options(saved, options["id_column"])
     documents = _job.read_documents(options, talk)
     views = _models.views_of(saved, documents, options["vectors"])
     rows = _models.assign(saved, views, documents.ids)
@@ -76,6 +76,8 @@ def _write(rows: Any, out: Path | None, talk: Talk) -> None:
 
     if out is not None:
         write_table(rows, out)
+        if talk.as_json:
+            talk.result("", {"file": str(out), "rows": rows.num_rows})
     elif talk.as_json:
         talk.result("", rows.to_pylist())
     else:

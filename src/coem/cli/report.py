@@ -13,6 +13,7 @@ Examples:
   coem report coem-posts
   coem report coem-posts --out posts.html --open
 """
+EXAMPLES = 5  # as in `tell`, so that the page of a run can be made again
 
 
 @click.command("report", epilog=EXAMPLE)
@@ -20,8 +21,8 @@ Examples:
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="[report.html in RUN]")
 @click.option("--file", "source", metavar="FILE", help="The documents, if they have moved.")
 @vectors_option
-@click.option("--force", is_flag=True, help="Replace another file than that of the run.")
-@click.option("--examples", type=click.IntRange(1, 50), default=5, show_default=True)
+@click.option("--force", is_flag=True, help="Replace FILE, or the run's page by another one.")
+@click.option("--examples", type=click.IntRange(1, 50), default=EXAMPLES, show_default=True)
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
 @talk_options
 def command(run: Path, out: Path | None, **options: Any) -> None:
@@ -37,27 +38,32 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     own = run / REPORT
     target = own if out is None else out
-    if target.exists() and target.resolve() != own.resolve() and not options["force"]:
-        raise ValueError(f"{target} is there already; --force replaces it")
     told, saved = read_run(run), _models.load_model(run)
     documents = _models.documents_of(saved, options["source"], talk)
-    if documents.fingerprint != told["fingerprint"]:
-        talk.note(f"note: {documents.source} has changed since the run")
+    new = _models.changed(told, documents, options["vectors"])
+    for what in new:
+        talk.note(f"note: {what}")
+    other = bool(new) or options["examples"] != EXAMPLES or target.resolve() != own.resolve()
+    if target.exists() and other and not options["force"]:
+        raise ValueError(f"{target} is there already; name another with --out, or use --force")
     views = _models.views_of(saved, documents, options["vectors"])
-    write_report(_story(told, saved, documents, views, options["examples"]), target)
+    write_report(_story(told, saved, documents, views, options["examples"], not new), target)
     talk.result(str(target), {"report": str(target)})
     if options["show"]:
         click.launch(str(target))
 
 
-def _story(told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int) -> Any:
+def _story(
+    told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int, same: bool
+) -> Any:
     """Return what there is to tell about a run, from its record and its model."""
     from coem.cli import _job
     from coem.cli._run import called, known_as, on_page
     from coem.report import tell
 
     column = told["arguments"].get("label")
-    same = documents.fingerprint == told["fingerprint"]
+    if not same and column not in documents.table.column_names:
+        column = None  # other documents need have no classes
     return tell(
         saved.model,
         views,

@@ -31,6 +31,8 @@ def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_jso
 
     talk = Talk(quiet=quiet, as_json=as_json)
     told = read_run(run)
+    if out is not None and out.exists() and any(out.iterdir() if out.is_dir() else [out]):
+        raise ValueError(f"{out} is there already; name a folder that is not")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run" if out is None else out
         _repeat(told, folder, source)
@@ -49,6 +51,8 @@ def _repeat(told: dict[str, Any], folder: Path, source: str | None) -> None:
     arguments["source"] = source or told["source"]
     if arguments["source"] is None:
         raise ValueError("the run read its documents from stdin; name a file with --file")
+    if not Path(arguments["source"]).exists():
+        raise ValueError(f"{arguments['source']} is not there any more; name it with --file")
     arguments |= {"out": folder, "force": False, "as_json": False, "quiet": True}
     arguments["called"] = known_as(told)
     arguments["strict"] = False  # whether it converged is part of what is compared

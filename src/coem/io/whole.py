@@ -8,7 +8,7 @@ can be deleted at any time.
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -45,7 +45,11 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextmanager
 def new_folder(
-    path: str | os.PathLike[str], *, force: bool = False, mark: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    mark: str | None = None,
+    names: Collection[str] | None = None,
 ) -> Iterator[Path]:
     """Give a temporary folder to write to, which becomes `path` once it is complete.
 
@@ -59,6 +63,8 @@ def new_folder(
     mark : str, optional
         The name of a file that every such folder has: with `force`, a folder without it is not
         replaced. It keeps ``force`` from deleting what was never written here.
+    names : collection of str, optional
+        All names that such a folder may hold: with `force`, one that holds another is not replaced.
 
     Raises
     ------
@@ -79,21 +85,27 @@ def new_folder(
     'all there'
     """
     target = Path(os.path.realpath(path))
-    _check_place(path, target, force, mark)
+    _check_place(path, target, force, mark, names)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(target, "part")
     temporary.mkdir()
     try:
         yield temporary
         _sync(temporary)
-        _check_place(path, target, force, mark)  # a long time may have passed
+        _check_place(path, target, force, mark, names)  # a long time may have passed
         _swap(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 
-def _check_place(path: str | os.PathLike[str], target: Path, force: bool, mark: str | None) -> None:
+def _check_place(
+    path: str | os.PathLike[str],
+    target: Path,
+    force: bool,
+    mark: str | None,
+    names: Collection[str] | None,
+) -> None:
     """Refuse what must not be replaced."""
     if not os.path.lexists(target):
         return
@@ -111,6 +123,11 @@ def _check_place(path: str | os.PathLike[str], target: Path, force: bool, mark: 
         raise FileExistsError(
             f"{path} has no {mark} in it and may hold something else; delete it yourself, or name "
             "another folder"
+        )
+    strange = [] if names is None else sorted({p.name for p in target.iterdir()} - set(names))
+    if strange:
+        raise FileExistsError(
+            f"{path} also holds {strange[0]}, which would be lost; move it, or name another folder"
         )
 
 
