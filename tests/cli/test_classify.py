@@ -8,6 +8,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 from coem import MixtureClassifier
+from coem.io.tables import read_table
 from coem.selection import LabeledKFold
 
 from .conftest import TOPICS, posts, read_json, write_csv
@@ -94,6 +95,17 @@ def test_two_labels_for_each_of_two_classes(here, coem):
         row["topic"] = row["topic"] if i < 4 else ""
     write_csv(here / "a.csv", rows)
     assert "2 folds" in coem("classify", "a.csv", "--text", "body", "--label", "topic").stdout
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_assignments_tell_which_rows_taught(form, here, coem):
+    noisy(here / "a.csv", 60)
+    coem("classify", "a.csv", "--label", "topic", "--format", form, "--out", "out")
+    found = read_table(here / "out" / f"assignments.{form}").data
+    with (here / "a.csv").open(encoding="utf-8") as file:
+        labels = [row["topic"] or None for row in csv.DictReader(file)]
+    assert [label or None for label in found["given"].to_pylist()] == labels
+    assert found["given"].to_pylist()[:60] != found["label"].to_pylist()[:60]
 
 
 def test_explain_agrees_with_predict(here, coem):

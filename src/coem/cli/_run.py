@@ -33,6 +33,7 @@ class Outcome:
     story: Any
     figures: dict[str, Any]  # what run.json tells of the result
     started: float = field(default_factory=time.time)
+    columns: dict[str, Any] = field(default_factory=dict)  # more of the rows, in assignments
 
 
 def place(options: dict[str, Any]) -> Path:
@@ -74,7 +75,8 @@ def write_run(folder: Path, outcome: Outcome) -> None:
     coem.save(
         outcome.pipeline, folder / MODEL, extra=names, fingerprint=outcome.documents.fingerprint
     )
-    write_table(as_table(story.assignments), folder / f"{ASSIGNMENTS}.{options['form']}")
+    rows = as_table(story.assignments, outcome.columns)
+    write_table(rows, folder / f"{ASSIGNMENTS}.{options['form']}")
     write_table(clusters(story), folder / CLUSTERS)
     history = getattr(outcome.pipeline.steps[-1][1], "history_", ())
     lines = [to_json(record) for record in history]
@@ -86,11 +88,11 @@ def write_run(folder: Path, outcome: Outcome) -> None:
     (folder / RUN).write_text(told, encoding="utf-8", errors="backslashreplace")
 
 
-def as_table(assignments: Any) -> Any:
-    """Return the groups of rows as a table."""
+def as_table(assignments: Any, more: dict[str, Any] | None = None) -> Any:
+    """Return the groups of rows as a table, and more columns after them."""
     import pyarrow as pa
 
-    columns = vars(assignments).items()
+    columns = (vars(assignments) | (more or {})).items()
     return pa.table({name: pa.array(values.tolist(), from_pandas=True) for name, values in columns})
 
 

@@ -56,7 +56,8 @@ def command(**options: Any) -> None:
     """Learn classes from the rows that have a label, and from the others, and predict the rest.
 
     Rows without a label take part (semi-supervised EM). Says how many rows there are of each
-    class, and how accurate the model is on labelled rows that it has not been told of.
+    class, and how accurate the model is on labelled rows that it has not been told of. The
+    assignments have what the model says of every row as label, and the label of the file as given.
     """
     run(options, Talk(quiet=options["quiet"], as_json=options["as_json"]))
 
@@ -204,7 +205,8 @@ def _outcome(options, documents, reader, views, labels, model, found, started):
         "folds": 0 if found is None else found.n_folds,
     }
     pipeline = Pipeline([("views", reader), ("model", model)])
-    return _run.Outcome("classify", options, documents, pipeline, story, figures, started)
+    given = {"given": np.where(known, labels, None)}
+    return _run.Outcome("classify", options, documents, pipeline, story, figures, started, given)
 
 
 def _told(figures: dict[str, Any]) -> str:
