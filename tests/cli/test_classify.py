@@ -4,6 +4,8 @@ import csv
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.model_selection import cross_val_score
 
@@ -106,6 +108,38 @@ def test_assignments_tell_which_rows_taught(form, here, coem):
         labels = [row["topic"] or None for row in csv.DictReader(file)]
     assert [label or None for label in found["given"].to_pylist()] == labels
     assert found["given"].to_pylist()[:60] != found["label"].to_pylist()[:60]
+
+
+@pytest.mark.parametrize("word", ["-1", "-1.0", "NaN", "nan", "None", "null", "NA", "N/A"])
+def test_words_for_no_label_are_no_class(word, here, coem):
+    rows = [{**row, "topic": row["topic"] if i < 60 else word} for i, row in enumerate(posts())]
+    rows[89]["topic"] = ""
+    write_csv(here / "a.csv", rows)
+    result = coem("classify", "a.csv", "--text", "body", "--label", "topic", "--json")
+    told = json.loads(result.stdout)
+    assert (told["k"], told["unlabelled"]) == (3, 30)
+    said = [line for line in result.stderr.splitlines() if "taken as no label" in line]
+    assert len(said) == 1
+    assert f"{word!r} in 29 rows" in said[0]
+
+
+@pytest.mark.parametrize("missing", [-1, -1.0, float("nan")])
+def test_numbers_for_no_label_are_no_class(missing, here, coem):
+    labels = [i % 3 if i < 60 else missing for i in range(90)]
+    columns = {"body": [row["body"] for row in posts()], "y": labels}
+    pq.write_table(pa.table({k: pa.array(v) for k, v in columns.items()}), here / "a.parquet")
+    told = json.loads(coem("classify", "a.parquet", "--label", "y", "--json").stdout)
+    assert (told["k"], told["unlabelled"]) == (3, 30)
+
+
+def test_no_note_advises_an_option_that_is_not_there(here, coem):
+    rows = [{**row, "topic": row["topic"] if i < 60 else ""} for i, row in enumerate(posts())]
+    rows[0] |= {"body": "", "topic": "rare"}
+    write_csv(here / "a.csv", rows)
+    told = coem("classify", "a.csv", "--text", "body", "--label", "topic").stderr
+    assert "died" in told
+    assert "their classes need more labels" in told
+    assert "--restarts" not in told
 
 
 def test_explain_agrees_with_predict(here, coem):

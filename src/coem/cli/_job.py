@@ -1,6 +1,7 @@
 """From a file and some options to views: what all verbs that read documents begin with."""
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from coem.cli._talk import Talk
 
 TOL = 1e-5  # relative; groups and classes hardly change after that
 FOLDERS = "label"  # the column that says in which sub-folder a text is
+# What other programs write for nothing, beside nan in any case; "none" and "na" may be classes.
+NO_LABELS = frozenset(("-1", "-1.0", "None", "null", "NULL", "NA", "<NA>", "N/A", "n/a"))
 EXCERPT = 2000  # characters of a document that are kept to be shown
 
 
@@ -182,10 +185,15 @@ def label_of(options: dict[str, Any], documents: Documents, talk: Talk) -> str |
     return FOLDERS
 
 
-def labels_of(documents: Documents, column: str) -> np.ndarray:
-    """Return the labels of the rows, "" where there is none."""
+def labels_of(documents: Documents, column: str, talk: Talk | None = None) -> np.ndarray:
+    """Return the labels of the rows, "" where there is none; say which words mean that."""
     values = column_of(documents.table, documents.source, column, "labels")
-    return np.array(["" if v is None or v != v else str(v).strip() for v in values], dtype=object)
+    labels = ["" if v is None or v != v else str(v).strip() for v in values]
+    taken = Counter(label for label in labels if label in NO_LABELS or label.lower() == "nan")
+    if taken and talk is not None:
+        which = ", ".join(f"{label!r} in {n:,} rows" for label, n in taken.most_common())
+        talk.note(f"taken as no label in column {column!r}: {which}; if that is a class, rename it")
+    return np.array(["" if label in taken else label for label in labels], dtype=object)
 
 
 def to_views(reader: Any, documents: Documents, talk: Talk, leave_out: str | None = None) -> Any:

@@ -1,6 +1,9 @@
 """``coem classify``: from a few labels to all rows."""
 
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -32,7 +35,8 @@ Examples:
     "--label",
     metavar="COLUMN",
     callback=needed_label,
-    help="The classes; empty where unknown. [sub-folders, if FILE is a folder]",
+    help="The classes; empty, NA, NaN, None, null or -1 where unknown. "
+    "[sub-folders, if FILE is a folder]",
 )
 @click.option(
     "--unlabeled-weight",
@@ -71,12 +75,12 @@ def run(options: dict[str, Any], talk: Talk) -> None:
     with _run.new_run(options) as folder:
         documents = _job.read_documents(options, talk)
         options["label"] = _job.label_of(options, documents, talk) or _job.FOLDERS
-        labels = _job.labels_of(documents, options["label"])
+        labels = _job.labels_of(documents, options["label"], talk)
         check_labels(labels, options["label"])
         reader = _job.text_views(options, documents, scale_length=DEFAULT_LENGTH)
         views = _job.to_views(reader, documents, talk, leave_out=options["label"])
         folds = _folds(options, labels)
-        with talk.noting_warnings():
+        with talk.noting_warnings(), _without_restarts():
             model, advice = _model(options, views, labels, folds, _job.families(reader), talk)
             found = _fit(model, views, labels, folds, talk)
         outcome = _outcome(options, documents, reader, views, labels, model, found, started)
@@ -149,6 +153,18 @@ def _model(
         advice = doctor(model, views, labels, random_state=options["seed"])
     talk.note(advice.recommendation)
     return advice.estimator, {"doctor": advice.recommendation}
+
+
+@contextmanager
+def _without_restarts() -> Iterator[None]:
+    """Let no warning advise restarts: classes start from their labels, once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        advice = "; use fewer components or more restarts (n_init)"
+        text = str(warning.message).replace(advice, "; their classes need more labels")
+        warnings.warn(text, warning.category, stacklevel=2)
 
 
 def _fit(model: Any, views: Any, labels: Any, folds: list[Any], talk: Talk) -> Any:
