@@ -1,6 +1,7 @@
 """``coem topics``: documents as mixtures of topics."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -15,6 +16,8 @@ from coem.cli._options import (
     view_options,
 )
 from coem.cli._talk import Talk, table
+
+COUNTED = ("text", "list", "inbound")  # kinds of views that are counts
 
 EXAMPLE = """\b
 Examples:
@@ -49,7 +52,8 @@ Examples:
 def command(**options: Any) -> None:
     """Find topics: every document has a share of each (the aspect model, pLSA).
 
-    All text columns are taken together as one bag of words.
+    All text columns are taken together as one bag of words. The assignments have the largest two
+    shares of every document, and all of them in the order of the topics as shares.
     """
     options["strict"] = False
     run(options, Talk(quiet=options["quiet"], as_json=options["as_json"]))
@@ -63,9 +67,11 @@ def run(options: dict[str, Any], talk: Talk) -> None:
     with _run.new_run(options) as folder:
         documents = _job.read_documents(options, talk)
         reader = _job.text_views(options, documents)
+        if reader.views is None:
+            documents = _only_words(documents, talk)
         views = _as_one(reader, _job.to_views(reader, documents, talk), documents)
         _job.check_size(options["k"], views)
-        name = one_of_counts(views)
+        name = one_of_counts(reader, views)
         model = _model(options)
         # Every run goes as many rounds before the coupling as after it.
         total = model.n_runs * model.max_iter * (1 if model.coupling is None else 2)
@@ -113,7 +119,30 @@ def _outcome(options, documents, reader, views, model, started):
     topics = [{"label": g.label, "name": g.name, "share": g.share} for g in story.groups]
     figures = {"k": options["k"], "kl": float(model.kl_), "topics": topics}
     pipeline = Pipeline([("views", reader), ("model", model)])
-    return _run.Outcome("topics", options, documents, pipeline, story, figures, started)
+    shares = {"shares": _shares(model, views)}
+    return _run.Outcome("topics", options, documents, pipeline, story, figures, started, shares)
+
+
+def _shares(model: Any, views: Any) -> Any:
+    """Return the shares of all topics, row by row; more digits would be noise, and fill disks."""
+    (name,) = views.names
+    return model.transform(views[name]).astype(float).round(6)
+
+
+def _only_words(documents: Any, talk: Talk) -> Any:
+    """Return documents without the columns that would be guessed views of other kinds than text.
+
+    Where there is no text at all they stay: lists can have topics, too.
+    """
+    from coem.text._guess import guess_views
+
+    guessed, _ = guess_views(documents.table, documents.id_column)
+    others = {name: spec["kind"] for name, spec in guessed.items() if spec["kind"] != "text"}
+    if len(others) == len(guessed):
+        return documents
+    for name, kind in others.items():
+        talk.note(f"Column {name!r} is left out: topics are found in text, and it is a {kind}.")
+    return replace(documents, table=documents.table.drop_columns(list(others)))
 
 
 def _as_one(reader: Any, views: Any, documents: Any) -> Any:
@@ -125,11 +154,18 @@ def _as_one(reader: Any, views: Any, documents: Any) -> Any:
     return reader.set_params(views={"text": columns}).fit_transform(documents.table)
 
 
-def one_of_counts(views: Any) -> str:
-    """Return the only view; topics are of one bag of words."""
+def one_of_counts(reader: Any, views: Any) -> str:
+    """Return the only view, which must be of counts."""
     if len(views.names) > 1:
         raise ValueError(
             f"topics are found in one view, and there are {', '.join(views.names)}; name the text "
-            "columns with --text"
+            "columns with --text and no other view, or use coem cluster, which takes several"
         )
-    return str(views.names[0])
+    name = str(views.names[0])
+    kind = reader.views_[name]["kind"]
+    if kind not in COUNTED:
+        raise ValueError(
+            f"view {name!r} is of kind {kind!r}, and topics are found in words or lists; name text "
+            "columns with --text, or use coem cluster"
+        )
+    return name

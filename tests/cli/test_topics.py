@@ -1,0 +1,66 @@
+"""Topics: what they are found in, and what is written of them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from coem.io.tables import read_table
+
+from .conftest import posts, read_json
+
+
+@pytest.fixture
+def mixed(here):
+    """Texts, lists, vectors (one is too short) and numbers."""
+    rows = [
+        {**row, "price": float(row["price"]), "vector": [1.0] * (2 if i == 6 else 3)}
+        for i, row in enumerate(posts())
+    ]
+    path = here / "mixed.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_columns_of_other_kinds_are_left_out(mixed, coem):
+    told = coem("topics", mixed, "-k", "3", "--out", "out").stderr
+    assert "Column 'refs' is left out: topics are found in text, and it is a list." in told
+    assert "Column 'vector' is left out" in told
+    assert "Column 'body' is a view of kind 'text'" in told
+    assert read_json("out/run.json")["result"]["k"] == 3
+    assert coem("predict", "out", mixed).stdout.count("\n") == 91
+    assert "the same, to the last bit" in coem("rerun", "out").stdout
+
+
+def test_lists_alone_have_topics(here, coem):
+    rows = [{"id": row["id"], "refs": row["refs"]} for row in posts()]
+    (here / "a.jsonl").write_text("".join(f"{json.dumps(r)}\n" for r in rows), encoding="utf-8")
+    assert "left out" not in coem("topics", "a.jsonl", "-k", "3").stderr
+
+
+def test_several_views_that_were_asked_for(mixed, coem):
+    given = ("--text", "body", "--view", "refs=refs:list")
+    told = coem("topics", mixed, *given, "-k", "3", code=1).stderr
+    assert "there are text, refs; name the text columns with --text and no other view" in told
+
+
+@pytest.mark.parametrize(("view", "kind"), [("p=price:number", "number"), ("p=v.npy", "array")])
+def test_views_that_are_no_counts(view, kind, mixed, coem):
+    np.save("v.npy", np.eye(3)[np.arange(90) % 3])
+    told = coem("topics", mixed, "--view", view, "-k", "3", code=1).stderr
+    assert f"view 'p' is of kind {kind!r}, and topics are found in words or lists" in told
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_all_shares_are_written(form, table, coem):
+    coem("topics", table, "--text", "body", "-k", "4", "--format", form, "--out", "out")
+    found = read_table(f"out/assignments.{form}").data
+    shares = found["shares"].to_pylist()
+    shares = np.array([json.loads(row) if form == "csv" else row for row in shares])
+    assert shares.shape == (90, 4)
+    assert np.abs(shares.sum(axis=1) - 1).max() < 4e-6
+    ordered = np.sort(shares, axis=1)
+    for column, place in (("probability", -1), ("second_probability", -2)):
+        said = np.array(found[column].to_pylist(), dtype=float)
+        assert np.abs(ordered[:, place] - said).max() < 1e-6
+    assert (shares.argmax(axis=1) == np.array(found["label"].to_pylist(), dtype=int)).all()
