@@ -1,6 +1,7 @@
 """Topics: what they are found in, and what is written of them."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,3 +65,15 @@ def test_all_shares_are_written(form, table, coem):
         said = np.array(found[column].to_pylist(), dtype=float)
         assert np.abs(ordered[:, place] - said).max() < 1e-6
     assert (shares.argmax(axis=1) == np.array(found["label"].to_pylist(), dtype=int)).all()
+
+
+def test_a_fixed_number_of_rounds_is_no_failure(table, coem):
+    coem("topics", table, "--text", "body", "-k", "3", "--max-iter", "7", "--out", "out")
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    assert "14 rounds." in page
+    assert "converged" not in page.partition("<dl")[0]
+
+
+def test_rounds_that_were_to_converge_are_told_so(table, coem):
+    coem("cluster", table, "--text", "body", "-k", "3", "--max-iter", "1", "--out", "out")
+    assert "stopped before it converged" in Path("out/report.html").read_text(encoding="utf-8")

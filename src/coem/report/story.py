@@ -81,8 +81,8 @@ class Story:
     heading : str
         Title of the page.
     model : dict
-        `kind` and `noun` of the model, `rounds`, `converged`, `objective`, `parameters` that were
-        set.
+        `kind` and `noun` of the model, `rounds`, `converged` (None if their number was fixed),
+        `objective`, `parameters` that were set.
     n_rows : int
         Number of rows.
     views : list of ViewFacts
@@ -320,10 +320,19 @@ def _facts(model, reading):
         "kind": type(model).__name__,
         "noun": reading.noun,
         "rounds": getattr(model, "n_iter_", None),
-        "converged": getattr(model, "converged_", None),
+        "converged": _converged(model),
         "objective": getattr(model, "objective_", None),
         "parameters": {name: _brief(value) for name, value in changed.items()},
     }
+
+
+def _converged(model):
+    """Return whether a fit converged, or None where it was to run a fixed number of rounds."""
+    converged = getattr(model, "converged_", None)
+    # The patience of an aspect model is with held-out counts, and without them nothing ends it.
+    waits = getattr(model, "patience", None) and getattr(model, "validation", True) is not None
+    fixed = getattr(model, "tol", None) == 0 and not waits
+    return None if fixed and not converged else converged
 
 
 def _brief(value):
