@@ -77,3 +77,16 @@ def test_a_fixed_number_of_rounds_is_no_failure(table, coem):
 def test_rounds_that_were_to_converge_are_told_so(table, coem):
     coem("cluster", table, "--text", "body", "-k", "3", "--max-iter", "1", "--out", "out")
     assert "stopped before it converged" in Path("out/report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("verb", "own", "left_out"),
+    [("topics", ["-k", "3"], "topics "), ("classify", ["--label", "topic"], "classes")],
+)
+def test_info_of_a_run_shows_no_lists(verb, own, left_out, table, coem):
+    coem(verb, table, "--text", "body", *own, "--out", "out")
+    lines = coem("info", "out").stdout.splitlines()
+    assert any(line.startswith("k ") for line in lines)
+    assert not any(line.startswith(left_out) for line in lines)
+    assert "[{" not in "".join(lines)
+    assert left_out.strip() in json.loads(coem("info", "out", "--json").stdout)["result"]

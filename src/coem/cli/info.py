@@ -8,6 +8,8 @@ import click
 from coem.cli._options import config_option, reading_options, talk_options
 from coem.cli._talk import Talk, in_options, table
 
+TABLES = ("groups", "classes", "topics")  # of a result: clusters.csv has them, to be read
+
 EXAMPLE = """\b
 Examples:
   coem info posts.csv
@@ -40,7 +42,8 @@ def _of_run(path: Path, talk: Talk) -> None:
 
     told = read_run(path)
     rows = [[key, _short(told[key])] for key in ("verb", "source", "rows", "seed", "seconds")]
-    rows += [[key, _short(value)] for key, value in told["result"].items() if key != "groups"]
+    result = told["result"].items()
+    rows += [[key, _short(value)] for key, value in result if key not in TABLES]
     talk.result(table(["run", str(path)], rows), told)
 
 
