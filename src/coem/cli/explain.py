@@ -37,7 +37,9 @@ def command(**options: Any) -> None:
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     saved = _models.load_model(options["model"])
     if not hasattr(saved.model, "explain"):
-        raise ValueError(f"{saved.path} is a {type(saved.model).__name__}, which explains no rows")
+        kind = type(saved.model).__name__
+        article = "an" if kind[0] in "AEIOU" else "a"
+        raise ValueError(f"{saved.path} is {article} {kind}, which explains no rows")
     reading = {name: options[name] for name in ("encoding", "delimiter", "skip_bad")}
     documents = _models.documents_of(saved, options["source"], talk, **reading)
     if options["wanted"] not in documents.ids:
@@ -64,6 +66,12 @@ def _odds(model: Any, views: Any) -> dict[str, Any]:
     }
 
 
+def _whole(reader: Any, view: str) -> str:
+    """Return what to call a view of which no single column speaks."""
+    what = "numbers" if reader.views_[view]["kind"] == "number" else "vector"
+    return f"(the {what} as a whole)"
+
+
 def _told(
     saved: Any, told: Any, odds: dict[str, Any], n_words: int, text: str
 ) -> tuple[str, dict[str, Any]]:
@@ -78,7 +86,8 @@ def _told(
             word = str(feature if words is None else words[feature])
             rows.append([view, word, float(part.contributions[i])])
         left = sum(float(part.contributions[i]) for i in order[n_words:]) + part.rest
-        rows.append([view, f"({max(len(order) - n_words, 0)} others)", left])
+        others = f"({max(len(order) - n_words, 0)} others)"
+        rows.append([view, others if order else _whole(saved.reader, view), left])
     tempered = odds["calibrated_log_odds"]
     after = "" if tempered is None else f"; after calibration {tempered:.2f}"
     lines = [
@@ -89,12 +98,16 @@ def _told(
         "",
         table(["view", "word", "speaks for it"], rows),
     ]
+    if not told.views:
+        said = "the document is empty in every view: only the size of the groups speaks"
+        lines[:1] = [text, said] if text else [said]  # it may consist of stop words
     data = {
         "label": told.label,
         "name": name,
         "against": told.against,
         "against_name": rival,
         "log_odds": told.log_odds,
+        "empty": not told.views,
         **odds,
         "parts": [dict(zip(("view", "word", "contribution"), row, strict=True)) for row in rows],
     }
