@@ -142,6 +142,24 @@ def test_no_note_advises_an_option_that_is_not_there(here, coem):
     assert "--restarts" not in told
 
 
+def test_the_doctor_speaks_of_options(here, coem):
+    rows = [{**row, "topic": row["topic"] if i < 45 else ""} for i, row in enumerate(posts())]
+    rows[4]["body"] = ""
+    write_csv(here / "a.csv", rows)
+    result = coem("classify", "a.csv", "--text", "body", "--label", "topic", "--doctor")
+    assert "(--unlabeled-weight 0)" in result.stderr
+    assert "unlabeled_weight" not in result.stderr
+    assert "(--unlabeled-weight 0)" in read_json(here / "coem-a" / "run.json")["result"]["doctor"]
+
+
+def test_the_doctor_speaks_of_components():
+    from coem.cli.classify import _in_options
+
+    said = "components_per_class={'sea': 2} (0.9). EM, components_per_class=3: unlabeled_weight=0.1"
+    told = "2 for 'sea' (0.9). EM, 3 a class: --unlabeled-weight 0.1"
+    assert _in_options(said) == told
+
+
 def test_explain_agrees_with_predict(here, coem):
     noisy(here / "a.csv", 60)
     coem("classify", "a.csv", "--label", "topic", "--out", "out")

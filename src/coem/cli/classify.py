@@ -1,5 +1,6 @@
 """``coem classify``: from a few labels to all rows."""
 
+import re
 import time
 import warnings
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from coem.cli._options import (
     talk_options,
     view_options,
 )
-from coem.cli._talk import Talk, table
+from coem.cli._talk import Talk, in_options, table
 
 EXAMPLE = """\b
 Examples:
@@ -151,8 +152,19 @@ def _model(
 
     with talk.fitting("the doctor's fits", None):
         advice = doctor(model, views, labels, random_state=options["seed"])
-    talk.note(advice.recommendation)
-    return advice.estimator, {"doctor": advice.recommendation}
+    said = _in_options(advice.recommendation)
+    talk.note(said)
+    return advice.estimator, {"doctor": said}
+
+
+def _in_options(text: str) -> str:
+    """Return what the doctor said with options in place of parameters.
+
+    There is no option for the number of components: the run obeys by itself.
+    """
+    text = re.sub(r"\bunlabeled_weight=", "--unlabeled-weight ", in_options(text))
+    text = re.sub(r"\bcomponents_per_class=\{(.+?): (\d+)\}", r"\2 for \1", text)
+    return re.sub(r"\bcomponents_per_class=(\d+)", r"\1 a class", text)
 
 
 @contextmanager
