@@ -313,7 +313,7 @@ def _words(best, table, correlation):
         others = max(table[1:], key=lambda row: row.accuracy)
         advice = (
             "Use plain naive Bayes on the labelled rows (unlabeled_weight=0): as far as these "
-            "labels tell, the unlabelled rows do not help here (held-out accuracy "
+            "labels tell, the unlabelled rows help no more than chance might (held-out accuracy "
             f"{naive.accuracy:.3f}, at most {others.accuracy:.3f} with them)."
         )
     elif best is plain:
