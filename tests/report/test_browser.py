@@ -186,3 +186,22 @@ def contrast(first, second):
 
     high, low = sorted((luminance(first), luminance(second)), reverse=True)
     return (high + 0.05) / (low + 0.05)
+
+
+def test_ids_that_are_numbers_sort_as_numbers(browser, collection, model, tmp_path):
+    ids = [str(i) for i in reversed(range(90))]
+    told = tell(model, collection.views, ids=ids, n_examples=90)
+    seen = Watched(browser, write_report(told, tmp_path / "report.html"))
+    seen.page.locator("#table thead th", has_text="Document").locator("button").click()
+    assert [int(row.split()[0]) for row in seen.rows()] == list(range(25))
+    seen.page.context.close()
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_the_names_of_settings_are_not_broken(browser, collection, model, tmp_path, width):
+    told = tell(model, collection.views, settings={"max_iter": 3, "views": "word" * 60})
+    path = write_report(told, tmp_path / "report.html")
+    seen = Watched(browser, path, viewport={"width": width, "height": 700})
+    heights = "rows => rows.map(row => row.getClientRects().length)"
+    assert set(seen.page.locator(".settings th bdi").evaluate_all(heights)) == {1}
+    seen.page.context.close()

@@ -1,5 +1,6 @@
 """The page: whole, the same every time, and documents are nothing but text on it."""
 
+import dataclasses
 import json
 import re
 from html.parser import HTMLParser
@@ -9,8 +10,10 @@ import pytest
 from markupsafe import Markup
 
 from coem import MixtureClusterer, SphericalKMeans, Views
+from coem.families import Multinomial
 from coem.report import render, svg, tell, write_report
-from coem.report.page import embed, number, percent
+from coem.report.page import embed, number, percent, pictures
+from coem.report.story import brief
 from coem.report.texts import clean, excerpt
 from coem.selection import stability
 from tests.report.conftest import HOSTILE
@@ -268,6 +271,37 @@ def test_axes_have_round_numbers():
     ]
 
 
+def axis(picture):
+    """Return the texts beside the upright axis, as numbers."""
+    found = re.findall(r'<text class="end"[^>]*>([^<]*)<', picture)
+    sizes = {"k": 1e3, "M": 1e6}
+    return [float(text.rstrip("kM")) * sizes.get(text[-1], 1) for text in found]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(-600_020, -600_001), (-24_345, -24_335), (1e6, 1e6 + 0.01), (-9_999, -10_003), (0.1, 0.2)],
+)
+def test_the_texts_of_an_axis_differ_by_the_same_step(values):
+    ticks = axis(svg.line(values, "t"))
+    steps = np.diff(ticks)
+    assert len(ticks) >= 2
+    assert (steps > 0).all()
+    np.testing.assert_allclose(steps, steps[0], rtol=0.05)
+
+
+def test_an_axis_of_values_that_are_all_but_the_same_has_distinct_texts():
+    ticks = axis(svg.line([1e6, 1e6 + 1e-9], "t"))
+    assert len(set(ticks)) == len(ticks) >= 2
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_axis_of_a_share_ends_at_one(share, story):
+    assert min(axis(svg.line([share] * 3, "t", limits=(0.0, 1.0)))) >= 0
+    trace = {**story.trace, "agreement": [share] * 3}
+    assert max(axis(pictures(dataclasses.replace(story, trace=trace))["agreeing"])) <= 1
+
+
 def test_a_group_of_empty_rows_has_no_typical_ones():
     X = np.repeat([[5, 1, 0, 0], [0, 0, 1, 6]], [5, 10], axis=0)
     model = MixtureClusterer(2, random_state=0).fit(X)
@@ -283,3 +317,32 @@ def test_a_group_of_empty_rows_has_no_typical_ones():
     assert "20 documents (20 of them empty)" in page
     assert "20 documents are empty in every view" in page
     assert "empty in every view" not in render(tell(model, rows[:5]))
+
+
+def made(page):
+    """Return the rows of the table that says how a model was made."""
+    (table,) = re.findall(r'<table class="small settings">(.*?)</table>', page, re.S)
+    cells = re.findall(r"<th.*?><bdi>(.*?)</bdi></th><td><bdi>(.*?)</bdi></td>", table)
+    assert len(cells) == table.count("<tr>") == len(dict(cells))
+    return dict(cells)
+
+
+def test_how_it_was_made_says_each_thing_once_and_plainly(collection):
+    model = collection.fit(max_iter=7, tol=0.0, n_init=2)
+    told = tell(model, collection.views, settings={"max_iter": 7, "seed": 5, "text": ["a", "b"]})
+    rows = made(render(told))
+    assert rows["family"] == "Multinomial(alpha=0.1)"
+    assert (rows["max_iter"], rows["tol"], rows["text"]) == ("7", "0", "a, b")
+    assert (rows["n_components"], rows["n_init"], rows["seed"]) == ("3", "2", "5")
+    assert "random_state" not in rows
+    rows = made(render(tell(model, collection.views, settings={"k": 3, "restarts": 9})))
+    assert "n_components" not in rows  # k is the same
+    assert (rows["n_init"], rows["restarts"]) == ("2", "9")  # and this is not
+    assert rows["random_state"] == "0"
+
+
+def test_parameters_are_written_as_people_do():
+    families = {"text": Multinomial(1.0), "n": [1.5, 2.0, True, None]}
+    assert brief(families) == "text: Multinomial(alpha=1), n: 1.5, 2, yes, None"
+    assert brief(np.zeros((2, 3))) == "array of shape (2, 3)"
+    assert brief("a\x1b\nb") == "a\ufffd b"

@@ -12,10 +12,12 @@ from markupsafe import Markup
 
 from coem.io import new_file
 from coem.report import svg
-from coem.report.story import plain
+from coem.report.story import brief, plain
 
 HERE = Path(__file__).parent / "assets"
 NONE = "\u2013"
+# What parameters of models are called by the program.
+SAME = {"n_components": "k", "n_clusters": "k", "n_init": "restarts"}
 FIRST = 25  # documents that are there without JavaScript, and on a page of the search
 
 
@@ -47,6 +49,7 @@ def render(story):
             ranked=_ranked(story),
             search=search_data(story),
             pictures=pictures(story),
+            made=_made(story),
             first=FIRST,
             most=svg.MOST,
         )
@@ -83,6 +86,19 @@ def _ranked(story):
     return pairs if story.model["noun"] == "class" else sorted(pairs, key=lambda p: -p[1].share)
 
 
+def _made(story):
+    """Return what the model was made with, each thing once and in the words of the caller."""
+    given = {name: brief(value) for name, value in story.settings.items()}
+    # The seed is what all other random states come from.
+    known = {"random_state"} if "seed" in given else set()
+    known |= {own for own, name in SAME.items() if given.get(name) == _parameter(story, own)}
+    return {k: v for k, v in story.model["parameters"].items() if k not in known} | given
+
+
+def _parameter(story, name):
+    return story.model["parameters"].get(name)
+
+
 def pictures(story):
     """Return the pictures of a story by name; those that have nothing to show are missing."""
     found = {}
@@ -91,7 +107,8 @@ def pictures(story):
         found["trace"] = svg.line(objective, "The objective after every round", y_label="objective")
     if len(story.trace.get("agreement", ())) > 1:
         title = "Share of rows on which the views agree, after every round"
-        found["agreeing"] = svg.line(story.trace["agreement"], title, y_label="views agree")
+        shares = story.trace["agreement"]
+        found["agreeing"] = svg.line(shares, title, y_label="views agree", limits=(0.0, 1.0))
     if story.agreement:
         found |= _agreement_pictures(story)
     if story.stability:

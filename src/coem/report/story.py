@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +12,7 @@ from coem.report.agreement import Agreement, agree
 from coem.report.choice import Document, Teller
 from coem.report.reading import read
 from coem.report.recurrence import recurrence
-from coem.report.texts import Texts, clean, words_shown
+from coem.report.texts import Texts, clean, excerpt, words_shown
 from coem.report.truth import Truth, compare, compare_held_out
 from coem.report.words import lengths_of, name_groups, names_of, words_of
 
@@ -322,7 +323,7 @@ def _facts(model, reading):
         "rounds": getattr(model, "n_iter_", None),
         "converged": _converged(model),
         "objective": getattr(model, "objective_", None),
-        "parameters": {name: _brief(value) for name, value in changed.items()},
+        "parameters": {name: excerpt(brief(value)) for name, value in changed.items()},
     }
 
 
@@ -335,11 +336,23 @@ def _converged(model):
     return None if fixed and not converged else converged
 
 
-def _brief(value):
-    """Return a parameter in a line, without the addresses and arrays of a repr."""
+def brief(value):
+    """Return a parameter as people write it, without the quotes, defaults and arrays of a repr."""
     if isinstance(value, np.ndarray):
         return f"array of shape {value.shape}"
-    return clean(" ".join(repr(value).split()))[:200]
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, float | np.floating):
+        return repr(float(value)).removesuffix(".0")
+    if isinstance(value, Mapping):
+        return ", ".join(f"{clean(key)}: {brief(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(brief, value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        pairs = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr)
+        told = ", ".join(f"{name}={brief(item)}" for name, item in pairs if item is not None)
+        return f"{type(value).__name__}({told})"
+    return clean(" ".join((value if isinstance(value, str) else repr(value)).split()))
 
 
 def _view(reading, name):

@@ -1,6 +1,7 @@
 """Small pictures as SVG text. Colours are classes that the style sheet of the page fills in."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -18,15 +19,19 @@ def bar(share, whole=1.0):
     return _tag("svg", body, class_="bar", **frame)
 
 
-def line(values, title, *, x_label="round", y_label="", size=(560, 220)):
-    """Return a curve with a point for every number, the first at 1."""
+def line(values, title, *, x_label="round", y_label="", size=(560, 220), limits=None):
+    """Return a curve with a point for every number, the first at 1; no axis leaves the limits."""
     width, height = size
-    left, right, top, bottom = 74, 14, 12, 40
     y = np.asarray(values, dtype=np.float64)
     good = np.isfinite(y)
-    low, high = (y[good].min(), y[good].max()) if good.any() else (0.0, 1.0)
-    if high <= low:
-        low, high = low - 0.5 * max(abs(low), 1.0), high + 0.5 * max(abs(high), 1.0)
+    low, high = _range(y[good], limits)
+    ticks = _ticks(low, high)
+    left, right, top, bottom = (
+        max(74, 28 + 6.6 * max(map(len, _texts(ticks)), default=0)),
+        14,
+        12,
+        40,
+    )
     last = max(len(y), 2)
 
     def place(x, value):
@@ -34,7 +39,7 @@ def line(values, title, *, x_label="round", y_label="", size=(560, 220)):
         return across, top + (high - value) / (high - low) * (height - top - bottom)
 
     points = [place(i + 1, v) for i, v in enumerate(y) if good[i]]
-    parts = _axis_y(_ticks(low, high), lambda v: place(1, v)[1], left, width - right)
+    parts = _axis_y(ticks, lambda v: place(1, v)[1], left, width - right)
     steps = [t for t in _ticks(1, last, 6) if t == int(t)]
     parts += _axis_x(steps, lambda v: place(v, low)[0], height - bottom)
     parts += _labels(x_label, y_label, left, width - right, top, height)
@@ -155,15 +160,16 @@ def _written(text, value):
 
 def _axis_y(steps, place, left, right):
     parts = []
-    for step in steps:
+    for step, text in zip(steps, _texts(steps), strict=True):
         y = round(place(step), 1)
         parts.append(_tag("line", class_="grid", x1=left, x2=right, y1=y, y2=y))
-        parts.append(_tag("text", _short(step), class_="end", x=left - 7, y=y + 4))
+        parts.append(_tag("text", text, class_="end", x=left - 7, y=y + 4))
     return parts
 
 
 def _axis_x(steps, place, y):
-    return [_tag("text", _short(s), class_="mid", x=round(place(s), 1), y=y + 17) for s in steps]
+    pairs = zip(steps, _texts(steps), strict=True)
+    return [_tag("text", text, class_="mid", x=round(place(s), 1), y=y + 17) for s, text in pairs]
 
 
 def _labels(x_label, y_label, left, right, top, height):
@@ -198,6 +204,15 @@ def _tidy(value):
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) and value > 1 else value
 
 
+def _range(values, limits=None):
+    """Return the ends of an axis; values that are all but the same are in the middle of it."""
+    low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
+    if high - low > 1e-9 * max(abs(low), abs(high)):
+        return low, high
+    low, high = low - 0.5 * max(abs(low), 1.0), high + 0.5 * max(abs(high), 1.0)
+    return (low, high) if limits is None else (max(low, limits[0]), min(high, limits[1]))
+
+
 def _ticks(low, high, most=5):
     """Return round numbers between two values."""
     raw = (high - low) / most
@@ -207,10 +222,24 @@ def _ticks(low, high, most=5):
     return [round(i * step, 12) for i in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _short(value):
+def _texts(steps):
+    """Return the numbers of an axis with as many digits as tell them apart, and say what they are.
+
+    Rounded to fewer, neighbours may be the same text, or stand at uneven distances.
+    """
+    off = 0.01 * min((abs(b - a) for a, b in pairwise(steps)), default=math.inf)
+    digits = next((d for d in range(4, 16) if all(_rounding(s, d) <= off for s in steps)), 16)
+    return [_short(step, digits) for step in steps]
+
+
+def _rounding(value, digits):
+    return abs(float(f"{value:.{digits}g}") - value)
+
+
+def _short(value, digits=4):
     """Return a number for an axis: few digits, thousands as k."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= size:
             divisor = 1e3 if letter == "k" else size
-            return f"{value / divisor:.4g}{letter}"
-    return f"{value:.4g}"
+            return f"{value / divisor:.{digits}g}{letter}"
+    return f"{value:.{digits}g}"

@@ -23,6 +23,10 @@
     return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
   }
 
+  function numeric(values) {
+    return values.every(value => typeof value === "string" && /^[-+]?\d+(\.\d+)?$/.test(value));
+  }
+
   function valueOf(row, column) {
     const cell = row.cells[column];
     const value = cell.dataset.value ?? cell.textContent.trim();
@@ -138,7 +142,8 @@
     const values = data[head.dataset.key];
     if (!values) continue;
     const named = head.dataset.key === "group" || head.dataset.key === "second";
-    const of = i => named ? data.names[values[i]] ?? "" : values[i];
+    const numbers = numeric(values); // ids are text even if all of them are numbers
+    const of = i => named ? data.names[values[i]] ?? "" : numbers ? Number(values[i]) : values[i];
     sorter(head, sign => {
       order = data.id.map((_, i) => i).sort((a, b) => sign * compare(of(a), of(b)) || a - b);
       search();
