@@ -42,6 +42,10 @@ CSV = {
     "header without an end": ("a,b", "has a header and no rows"),
     "numbers as header": ("1,2.5\n3,4\n", "row 1: all cells are numbers, .*; add a header"),
     "document as header": ("x" * 600 + "\ny\n", "row 1: .* as long as a document; add a header"),
+    "words as header": (
+        "p1,one two three four five six seven eight nine\np2,ten\n",
+        "row 1: the first row looks like data, not like names of columns, .*; add a header line",
+    ),
     "two columns of a name": (
         "a,b,a\n1,2,3\n",
         "row 1: columns 1 and 3 are both called 'a'; rename",
@@ -319,3 +323,15 @@ def test_any_bytes_are_a_table_or_an_error_in_one_sentence(name, skip_bad, write
         except TableError:
             outcomes.append(said(path, skip_bad=skip_bad))
     assert len(set(outcomes)) > 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "one two three four five six seven eight",
+        "How satisfied are you with all that you have got so far?",
+        "How much do you agree with each of these [The staff is kind]",
+    ],
+)
+def test_long_names_of_columns_are_names(name, write):
+    assert read_table(write(f"id,{name}\n1,x\n")).data.column_names == ["id", name]

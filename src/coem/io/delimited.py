@@ -15,6 +15,8 @@ from coem.io.sources import TableError, Text, flaw_of, lines_of
 Bad = list[tuple[int, str]]
 DELIMITERS = ",;\t|"
 LONGEST_NAME = 500  # characters: a longer name of a column is a document
+MOST_WORDS = 8  # of a name, unless it is a question of a form, as those end
+FORM = ("?", ":", "]")
 MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]  # where the others are numbers
 NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 PADDED = r"^[-+]?0\d"  # an identifier with zeros in front is no number
@@ -118,6 +120,12 @@ def _check_names(names: list[str], source: str, row: int) -> None:
             f"{where}: a name of a column is as long as a document; add a header, a first row with "
             "the names of the columns"
         )
+    for name in names:
+        if len(name.split()) > MOST_WORDS and not name.endswith(FORM):
+            raise TableError(
+                f"{where}: the first row looks like data, not like names of columns, for "
+                f"{name[:40] + '…'!r} has more than {MOST_WORDS} words; add a header line"
+            )
     check_unique(names, where)
 
 
