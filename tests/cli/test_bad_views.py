@@ -1,5 +1,6 @@
 """Columns that are no views of their kind: what is wrong where, in the words of the program."""
 
+import csv
 import json
 
 import numpy as np
@@ -91,7 +92,7 @@ def test_a_bad_row_of_new_documents(odd, coem):
         (["--view", "v=flat.npy"], "two dimensions"),
         (["--view", "v=words.npy"], "must hold numbers"),
         (["--view", "v=junk.npy"], "no .npy file of numbers; write it with numpy.save"),
-        (["--text", "body", "--min-df", "91"], "--max-df (1.0) comes to fewer rows than --min-df"),
+        (["--text", "body", "--min-df", "91"], "there are only 90 rows, and --min-df (91)"),
         (["--text", "id"], "lower --min-df or raise --max-df"),
     ],
 )
@@ -127,3 +128,30 @@ def test_warnings_speak_of_options(odd, coem):
     told = coem("classify", odd, *given, "--max-iter", "1", "--out", "out").stderr
     assert "no convergence after 1 rounds; raise --max-iter\n" in told
     assert not read_json("out/run.json")["result"]["converged"]
+
+
+def test_one_row_is_said_to_be_one(here, coem):
+    write_csv(here / "a.csv", posts(1))
+    told = coem("cluster", "a.csv", "--text", "body", *OUT, code=1).stderr
+    assert "there is only 1 row, and --min-df (2)" in told
+    assert "add rows" in told
+
+
+@pytest.mark.parametrize("sign", [" ", ",", ", "])
+def test_lists_between_other_signs_are_shown(sign, here, coem):
+    rows = [{"id": f"p{i}", "refs": sign.join([f"a{i}", "b", "c"])} for i in range(20)]
+    with (here / "a.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["id", "refs"])
+        writer.writeheader()
+        writer.writerows(rows)
+    told = coem("cluster", "a.csv", "--view", "v=refs:list", *OUT, code=1).stderr
+    assert f"{rows[0]['refs']!r} is read as one item: write | or ; between" in told
+    assert "JSON list" in told
+
+
+def test_items_of_several_words_are_no_mistake(here, coem):
+    rows = [{"id": f"p{i}", "refs": [f"the first {i}", f"a second {i}"]} for i in range(20)]
+    write_csv(here / "a.csv", rows)
+    told = coem("cluster", "a.csv", "--view", "v=refs:list", *OUT, code=1).stderr
+    assert "leave no word" in told
+    assert "one item" not in told

@@ -171,6 +171,12 @@ def learn(tally, options, n_rows, view, *, limit=True):
         value if isinstance(value, Integral) else value * n_rows
         for value in (options.max_df, options.min_df)
     )
+    if n_rows < least and isinstance(options.min_df, Integral):
+        there = "is only 1 row" if n_rows == 1 else f"are only {n_rows} rows"
+        raise ValueError(
+            f"view {view!r}: there {there}, and min_df ({options.min_df!r}) leaves out words that "
+            f"fewer than {options.min_df} rows have; add rows, or lower min_df"
+        )
     if most < least:
         raise ValueError(
             f"view {view!r}: max_df ({options.max_df!r}) comes to fewer rows than min_df "
@@ -182,10 +188,24 @@ def learn(tally, options, n_rows, view, *, limit=True):
         kept = np.sort(kept[(-tally.n_times[kept]).argsort()[: options.max_features]])
     if not len(kept):
         raise ValueError(
-            f"view {view!r}: min_df and max_df leave no word; lower min_df or raise max_df, or "
-            f"leave the view out"
+            f"view {view!r}: min_df and max_df leave no word; {_unparted(tally, options, n_rows)}"
+            "lower min_df or raise max_df, or leave the view out"
         )
     return from_strings(tally.words, kept), matrix(tally, n_rows, kept)
+
+
+def _unparted(tally, options, n_rows):
+    """Say how lists are written if no row has several items and some look as if they were."""
+    if tally.n_times.sum() > n_rows or options.ngram_range[1] > 1:
+        return ""
+    words = from_strings(tally.words, np.arange(len(tally.n_rows)))
+    several = next((word for word in words if re.search(r"\S[\s,]+\S", word)), None)
+    if several is None:
+        return ""
+    return (
+        f"{several[:60]!r} is read as one item: write | or ; between the items of a list, or a "
+        f"JSON list; else "
+    )
 
 
 def matrix(tally, n_rows, kept=None):
