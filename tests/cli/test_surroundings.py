@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from coem import selection
+from coem.cli import _talk as talk
 
 from .conftest import posts, read_json, write_csv
 
@@ -60,7 +62,7 @@ def test_a_file_whose_name_is_no_text(here, coem):
     write_csv(here / name, posts(30))
     coem("cluster", name, *CLUSTER)
     assert read_json("out/run.json")["source"] == str(here / name)
-    assert "caf?.csv" in (here / "out" / "report.html").read_text(encoding="utf-8")
+    assert "caf\ufffd.csv" in (here / "out" / "report.html").read_text(encoding="utf-8")
     assert "the same" in coem("rerun", "out").stdout
 
 
@@ -174,3 +176,45 @@ def test_the_choice_of_k_has_as_many_rounds(verb, table, coem, monkeypatch):
     )
     coem(verb, table, "--text", "body", "--max-iter", "2")
     assert seen == [2]
+
+
+# -- what a terminal would obey -----------------------------------------------------------------
+
+
+def test_control_characters_do_not_reach_the_terminal(here, coem):
+    labels = ["\x1b[31mlaw\x1b[0m", "out\r\nside\tof", "\x9b2J"]
+    rows = [{**row, "to\x1bpic": labels[i % 3]} for i, row in enumerate(posts())]
+    write_csv(here / "a.csv", rows)
+    arguments = ["classify", "a.csv", "--label", "to\x1bpic", "--text", "body"]
+    told = coem(*arguments, "--out", "a")
+    shown = told.stdout + told.stderr
+    assert "\ufffd[31mlaw\ufffd[0m" in shown
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
+    told = json.loads(coem(*arguments, "--out", "b", "--json").stdout)
+    assert "\x1b[31mlaw" in json.dumps(told, ensure_ascii=False).replace("\\u001b", "\x1b")
+
+
+def test_a_cell_of_a_table_is_one_line():
+    lines = talk.table(["a\nb", "n"], [["x\r\ny\tz\u2028\x07", 1]]).split("\n")
+    assert lines == ["a b      n", "x y z \ufffd  1"]
+
+
+def test_notes_are_harmless(capsys):
+    talk.Talk().note("a\x1b]0;b\x07\nc\rd")
+    assert capsys.readouterr().err == "a\ufffd]0;b\ufffd\nc\ufffdd\n"
+
+
+# -- one file for several verbs -----------------------------------------------------------------
+
+
+def test_a_plain_setting_is_not_taken_for_something_else(table, coem):
+    text = 'id = "id"\nout = "groups"\ntext = "body"\nk = 3\n'
+    (table.parent / "c.toml").write_text(text)
+    coem("cluster", table, "--config", "c.toml")
+    assert coem("predict", "groups", table, "--config", "c.toml").stdout.startswith('"id","label"')
+    assert "'--id'" in coem("explain", "groups", "--config", "c.toml", code=2).stderr
+    own = '[predict]\nout = "new.csv"\n[explain]\nid = "p1"\n'
+    (table.parent / "c.toml").write_text(text + own)
+    coem("predict", "groups", table, "--config", "c.toml")
+    assert (table.parent / "new.csv").is_file()
+    assert coem("explain", "groups", "--config", "c.toml").stdout

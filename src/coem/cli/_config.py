@@ -6,6 +6,9 @@ from typing import Any
 
 import click
 
+# Options that are something else than in the verbs that fit: a document, the name of a file.
+OTHERWISE = {"explain": {"id"}, "predict": {"out"}, "report": {"out"}}
+
 
 class Numbers(click.ParamType):
     """Several whole numbers: ``5,10,20`` on the command line, or a list in a file."""
@@ -27,7 +30,10 @@ class Numbers(click.ParamType):
 
 
 def read_config(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    """Take what a TOML file says as the defaults of this verb; the command line wins."""
+    """Take what a TOML file says as the defaults of this verb; the command line wins.
+
+    Plain settings are for all verbs in which an option means the same, a table is for its verb.
+    """
     if value is None:
         return
     import tomllib
@@ -37,7 +43,12 @@ def read_config(context: click.Context, parameter: click.Parameter, value: str |
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.BadParameter(f"{value} is no TOML: {error}") from None
     verb = context.info_name or ""
-    plain = {key: item for key, item in settings.items() if not isinstance(item, dict)}
+    others = OTHERWISE.get(verb, set())
+    plain = {
+        key: item
+        for key, item in settings.items()
+        if not isinstance(item, dict) and key not in others
+    }
     own = settings.get(verb, {})
     if not isinstance(own, dict):
         raise click.BadParameter(f"{value}: {verb} must be a table, [{verb}]")

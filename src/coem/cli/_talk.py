@@ -10,6 +10,15 @@ from typing import Any
 
 import click
 
+# Names and labels are those of a file of anybody: a terminal obeys what is written in them.
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
+
+
+def harmless(text: str) -> str:
+    """Return text without control characters, but for the ends of its lines and tabs."""
+    return CONTROLS.sub("\ufffd", text)
+
 
 class Talk:
     """The voice of one run of the program.
@@ -32,7 +41,7 @@ class Talk:
     def note(self, text: str) -> None:
         """Tell of something on the way."""
         if not self.quiet:
-            click.echo(text, err=True)
+            click.echo(harmless(text), err=True)
 
     def result(self, text: str, data: Any) -> None:
         """Give the result, in words or as JSON."""
@@ -43,7 +52,7 @@ class Talk:
             utf = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
             click.echo(to_json(data, ensure_ascii=not utf))
         else:
-            click.echo(text)
+            click.echo(harmless(text))
 
     @contextmanager
     def progress(self, what: str, total: int | None) -> Iterator["Bar"]:
@@ -148,6 +157,7 @@ class Bar:
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a table in plain text: numbers to the right, words to the left, nothing cut off."""
     rows = [list(row) for row in rows]
+    header = [_cell(name) for name in header]
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     right = [
@@ -171,7 +181,7 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.3f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else harmless(BREAKS.sub(" ", str(value)))
 
 
 def to_json(value: Any, *, ensure_ascii: bool = False, indent: int | None = None) -> str:
