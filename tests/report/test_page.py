@@ -329,10 +329,11 @@ def made(page):
 
 def test_how_it_was_made_says_each_thing_once_and_plainly(collection):
     model = collection.fit(max_iter=7, tol=0.0, n_init=2)
-    told = tell(model, collection.views, settings={"max_iter": 7, "seed": 5, "text": ["a", "b"]})
+    settings = {"max_iter": 7, "seed": 5, "text": ["a", "b"], "max_df": 1.0}
+    told = tell(model, collection.views, settings=settings)
     rows = made(render(told))
     assert rows["family"] == "Multinomial(alpha=0.1)"
-    assert (rows["max_iter"], rows["tol"], rows["text"]) == ("7", "0", "a, b")
+    assert (rows["max_iter"], rows["max_df"], rows["text"]) == ("7", "1.0", "a, b")
     assert (rows["n_components"], rows["n_init"], rows["seed"]) == ("3", "2", "5")
     assert "random_state" not in rows
     rows = made(render(tell(model, collection.views, settings={"k": 3, "restarts": 9})))
@@ -343,6 +344,6 @@ def test_how_it_was_made_says_each_thing_once_and_plainly(collection):
 
 def test_parameters_are_written_as_people_do():
     families = {"text": Multinomial(1.0), "n": [1.5, 2.0, True, None]}
-    assert brief(families) == "text: Multinomial(alpha=1), n: 1.5, 2, yes, None"
+    assert brief(families) == "text: Multinomial(alpha=1), n: 1.5, 2.0, yes, None"
     assert brief(np.zeros((2, 3))) == "array of shape (2, 3)"
     assert brief("a\x1b\nb") == "a\ufffd b"

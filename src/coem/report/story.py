@@ -343,14 +343,15 @@ def brief(value):
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float | np.floating):
-        return repr(float(value)).removesuffix(".0")
+        return repr(float(value))  # a share of 1.0 is not a number of 1
     if isinstance(value, Mapping):
         return ", ".join(f"{clean(key)}: {brief(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(brief, value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         pairs = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value) if f.repr)
-        told = ", ".join(f"{name}={brief(item)}" for name, item in pairs if item is not None)
+        texts = ((name, brief(item)) for name, item in pairs if item is not None)
+        told = ", ".join(f"{name}={text.removesuffix('.0')}" for name, text in texts)
         return f"{type(value).__name__}({told})"
     return clean(" ".join((value if isinstance(value, str) else repr(value)).split()))
 

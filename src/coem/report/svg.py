@@ -27,7 +27,7 @@ def line(values, title, *, x_label="round", y_label="", size=(560, 220), limits=
     low, high = _range(y[good], limits)
     ticks = _ticks(low, high)
     left, right, top, bottom = (
-        max(74, 28 + 6.6 * max(map(len, _texts(ticks)), default=0)),
+        max(74, 32 + 6.6 * max(map(len, _texts(ticks)), default=0)),
         14,
         12,
         40,
