@@ -209,7 +209,8 @@ def to_views(reader: Any, documents: Documents, talk: Talk, leave_out: str | Non
         as_family(family).check(views[name], name)  # while all rows are here: a fit may see a part
     for sentence in reader.guesses_:
         talk.note(sentence)
-    sizes = ", ".join(f"{name} ({views[name].shape[1]:,} columns)" for name in views.names)
+    widths = {name: views[name].shape[1] for name in views.names}
+    sizes = ", ".join(f"{name} ({n:,} column{'' if n == 1 else 's'})" for name, n in widths.items())
     talk.note(f"{len(documents):,} rows; views: {sizes}")
     empty = int(views.empty.all(axis=1).sum())
     if empty:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from coem.cli._talk import in_options
+from coem.cli._talk import harmless, in_options
 
 # In the order in which a newcomer meets them.
 VERBS = (
@@ -126,7 +126,7 @@ def fail(error: Exception, place: Callable[[int], str] | None) -> NoReturn:
             f"{type(error).__name__}: {error}; this should not happen. "
             "COEM_DEBUG=1 in the environment shows where it did"
         )
-    click.echo(f"coem: error: {text}", err=True)
+    click.echo(harmless(f"coem: error: {text}"), err=True)
     raise click.exceptions.Exit(ERROR)
 
 
