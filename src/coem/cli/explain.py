@@ -72,11 +72,8 @@ def _whole(reader: Any, view: str) -> str:
     return f"(the {what} as a whole)"
 
 
-def _told(
-    saved: Any, told: Any, odds: dict[str, Any], n_words: int, text: str
-) -> tuple[str, dict[str, Any]]:
-    """Return an explanation in words, and as data."""
-    name, rival = (saved.name_of(label) for label in (told.label, told.against))
+def _parts(saved: Any, told: Any, n_words: int) -> list[list[Any]]:
+    """Return what speaks for a group, view by view; it all adds up to the log odds."""
     rows: list[list[Any]] = [["", "size of the groups", told.prior]]
     for view, part in told.views.items():
         words = saved.reader.vocabulary_.get(view)
@@ -86,8 +83,19 @@ def _told(
             word = str(feature if words is None else words[feature])
             rows.append([view, word, float(part.contributions[i])])
         left = sum(float(part.contributions[i]) for i in order[n_words:]) + part.rest
-        others = f"({max(len(order) - n_words, 0)} others)"
-        rows.append([view, others if order else _whole(saved.reader, view), left])
+        n_others = len(order) - n_words
+        if n_others > 0 or left or not order:
+            rest = f"({n_others} others)" if n_others > 0 else "(the rest)"
+            rows.append([view, rest if order else _whole(saved.reader, view), left])
+    return rows
+
+
+def _told(
+    saved: Any, told: Any, odds: dict[str, Any], n_words: int, text: str
+) -> tuple[str, dict[str, Any]]:
+    """Return an explanation in words, and as data."""
+    name, rival = (saved.name_of(label) for label in (told.label, told.against))
+    rows = _parts(saved, told, n_words)
     tempered = odds["calibrated_log_odds"]
     after = "" if tempered is None else f"; after calibration {tempered:.2f}"
     lines = [
