@@ -53,12 +53,12 @@ def command(**options: Any) -> None:
 def choose(options: dict[str, Any], views: Any, family: Any, talk: Talk) -> Any:
     """Return the choice of the number of groups."""
     from coem import MixtureClusterer
-    from coem.cli._job import threads
+    from coem.cli._job import TOL, threads
     from coem.selection import choose_k
 
     with talk.progress("numbers of groups", len(options.get("among") or ()) or None) as bar:
         return choose_k(
-            MixtureClusterer(family=family, max_iter=options["max_iter"], tol=1e-4),
+            MixtureClusterer(family=family, max_iter=options["max_iter"], tol=TOL),
             views,
             options.get("among"),
             n_jobs=threads(options),
