@@ -127,8 +127,7 @@ def test_arguments(arguments, code, message, table, coem):
 def test_vectors_of_another_length(table, coem):
     np.save("v.npy", np.eye(5))
     result = coem("cluster", table, "--view", "v=v.npy", "-k", "3", "--out", "out", code=1)
-    assert "5" in result.stderr
-    assert "90" in result.stderr
+    assert "v.npy has 5 rows, the table 90" in result.stderr
 
 
 def test_vectors_that_are_pickled(table, coem):

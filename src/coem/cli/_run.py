@@ -195,15 +195,33 @@ def known_as(told: dict[str, Any]) -> tuple[str | None, str]:
     return told.get("called"), told["fingerprint"]
 
 
+def story_of(
+    model: Any, views: Any, reader: Any, documents: Documents, options: dict[str, Any], **more: Any
+) -> Any:
+    """Return what there is to tell about a run; `more` is for `tell`."""
+    from coem.cli._job import shown_texts
+    from coem.report import tell
+
+    return tell(
+        model,
+        views,
+        feature_names=reader.vocabulary_,
+        ids=documents.ids,
+        texts=shown_texts(documents, reader),
+        settings=on_page(recorded(options), called(options, documents)),
+        **more,
+    )
+
+
 def on_page(arguments: dict[str, Any], name: str) -> dict[str, Any]:
     """Return what the page tells of how a run was made; of its documents the name.
 
     Options that were not used are left out; whether a run was strict is no matter of its result.
     """
     used = {
-        name: value
-        for name, value in arguments.items()
-        if name not in ("source", "strict") and value not in (None, []) and value is not False
+        option: value
+        for option, value in arguments.items()
+        if option not in ("source", "strict") and value not in (None, []) and value is not False
     }
     return {"file": name, **used}
 

@@ -16,6 +16,7 @@ from coem.cli._options import (
     machine_options,
     needed_label,
     reading_options,
+    rounds_option,
     source_argument,
     talk_options,
     view_options,
@@ -50,7 +51,7 @@ Examples:
     "--doctor", "ask_doctor", is_flag=True, help="Ask if the unlabelled rows help, and obey."
 )
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
-@click.option("--max-iter", type=click.IntRange(1), default=200, show_default=True)
+@rounds_option
 @machine_options
 @click.option("--strict", is_flag=True, help="Exit with 3 if there is no convergence.")
 @folder_options
@@ -196,19 +197,10 @@ def _outcome(options, documents, reader, views, labels, model, found, started):
     """Return everything that is written down."""
     from sklearn.pipeline import Pipeline
 
-    from coem.cli import _job, _run
-    from coem.report import tell
+    from coem.cli import _run
 
-    story = tell(
-        model,
-        views,
-        feature_names=reader.vocabulary_,
-        ids=documents.ids,
-        texts=_job.shown_texts(documents, reader),
-        labels=labels,
-        held_out=found,
-        settings=_run.on_page(_run.recorded(options), _run.called(options, documents)),
-    )
+    told = model, views, reader, documents, options
+    story = _run.story_of(*told, labels=labels, held_out=found)
     known, empty = labels != "", story.assignments.empty
     predicted = model.predict(views)
     classes = [

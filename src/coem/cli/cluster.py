@@ -106,19 +106,10 @@ def _outcome(options, documents, reader, views, found, started):
     from sklearn.pipeline import Pipeline
 
     from coem.cli import _job, _run
-    from coem.report import tell
 
     labels = _job.labels_of(documents, options["label"]) if options["label"] else None
-    story = tell(
-        found.estimator,
-        views,
-        feature_names=reader.vocabulary_,
-        ids=documents.ids,
-        texts=_job.shown_texts(documents, reader),
-        labels=labels,
-        stability=found,
-        settings=_run.on_page(_run.recorded(options), _run.called(options, documents)),
-    )
+    told = found.estimator, views, reader, documents, options
+    story = _run.story_of(*told, labels=labels, stability=found)
     pipeline = Pipeline([("views", reader), ("model", found.estimator)])
     figures = _figures(story, found, labels)
     return _run.Outcome("cluster", options, documents, pipeline, story, figures, started)

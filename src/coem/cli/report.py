@@ -58,21 +58,19 @@ def _story(
 ) -> Any:
     """Return what there is to tell about a run, from its record and its model."""
     from coem.cli import _job
-    from coem.cli._run import called, known_as, on_page
-    from coem.report import tell
+    from coem.cli._run import known_as, story_of
 
     column = told["arguments"].get("label")
     if not same and column not in documents.table.column_names:
         column = None  # other documents need have no classes
-    return tell(
+    return story_of(
         saved.model,
         views,
-        feature_names=saved.reader.vocabulary_,
-        ids=documents.ids,
-        texts=_job.shown_texts(documents, saved.reader),
+        saved.reader,
+        documents,
+        {**told["arguments"], "called": known_as(told)},
         labels=_job.labels_of(documents, column) if column else None,
         held_out=told.get("held_out") if same else None,
         stability=told.get("stability") if same else None,
-        settings=on_page(told["arguments"], called({"called": known_as(told)}, documents)),
         n_examples=n_examples,
     )

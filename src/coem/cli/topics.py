@@ -105,17 +105,9 @@ def _outcome(options, documents, reader, views, model, started):
     """Return everything that is written down."""
     from sklearn.pipeline import Pipeline
 
-    from coem.cli import _job, _run
-    from coem.report import tell
+    from coem.cli import _run
 
-    story = tell(
-        model,
-        views,
-        feature_names=reader.vocabulary_,
-        ids=documents.ids,
-        texts=_job.shown_texts(documents, reader),
-        settings=_run.on_page(_run.recorded(options), _run.called(options, documents)),
-    )
+    story = _run.story_of(model, views, reader, documents, options)
     topics = [{"label": g.label, "name": g.name, "share": g.share} for g in story.groups]
     figures = {"k": options["k"], "kl": float(model.kl_), "topics": topics}
     pipeline = Pipeline([("views", reader), ("model", model)])
