@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
+from coem.checks import check_choice, check_number, undo_on_error
 from coem.distances import METRICS, condensed
 from coem.estimators._families import read_views
-from coem.estimators._params import check_choice, check_number, undo_on_error
 from coem.estimators._saved import need, widths_of
 from coem.io.model_file import Saves
 from coem.io.registry import register

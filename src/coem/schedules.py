@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 
+from coem.checks import check_number
+
 
 class Schedule(ABC):
     """A value for every round; constant from round ``len(schedule)`` on."""
@@ -64,7 +66,7 @@ class Linear(Schedule):
     def __post_init__(self) -> None:
         """Refuse a schedule without rounds."""
         _check_numbers("Linear", self.start, self.stop)
-        _check_rounds(self.rounds)
+        check_number("rounds", self.rounds, Integral, 1)
 
     def __call__(self, t: int) -> float:
         """Return the value in round `t`."""
@@ -151,7 +153,7 @@ class Steps(Schedule):
         if len(self.values) == 0:
             raise ValueError("Steps needs at least one value")
         _check_numbers("Steps", *self.values)
-        _check_rounds(self.rounds)
+        check_number("rounds", self.rounds, Integral, 1)
 
     def extremes(self) -> tuple[float, float]:
         """Return the least and the largest value."""
@@ -210,16 +212,16 @@ def as_schedule(value: float | Schedule, name: str) -> Schedule:
     return schedule
 
 
+def max_rounds(max_iter: int | None, eta: Schedule, beta: Schedule) -> int:
+    """Return the largest number of rounds: `max_iter`, or 200 after both schedules have ended."""
+    return 200 + max(len(eta), len(beta)) if max_iter is None else max_iter
+
+
 def _check_numbers(kind: str, *values: float) -> None:
     if not all(isinstance(v, Real) and not isinstance(v, bool) for v in values):
         raise TypeError(f"{kind} takes numbers, got {', '.join(map(repr, values))}")
     if any(v != v for v in values):
         raise ValueError(f"{kind} takes numbers, and NaN is none")
-
-
-def _check_rounds(rounds: int) -> None:
-    if not isinstance(rounds, Integral) or isinstance(rounds, bool) or rounds < 1:
-        raise ValueError(f"rounds must be an integer of 1 or more, got {rounds!r}")
 
 
 def _constant(value: float, name: str) -> Constant:

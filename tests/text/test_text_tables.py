@@ -188,7 +188,7 @@ BAD_VIEWS = [
     ({"v": "text"}, {"select": "chi2", "max_features": 1}, "select must be one of 'mutual_info'"),
     ({"v": "text"}, {"select": "mutual_info"}, "select needs max_features"),
     ({"v": "text"}, {"select": "mutual_info", "max_features": 1}, "requires y to be passed"),
-    ({"v": "text"}, {"n_jobs": 0}, "n_jobs must be None or an integer but 0"),
+    ({"v": "text"}, {"n_jobs": 0}, "n_jobs must be None or a non-zero integer"),
 ]
 
 

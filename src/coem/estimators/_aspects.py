@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _get_feature_names, check_is_fitted
 
+from coem.checks import check_choice
 from coem.estimators._coupled import couple_mixtures
-from coem.estimators._params import check_choice
 from coem.families.base import check_magnitude, check_values
 from coem.kernels.aspect import Pairs, as_table
 from coem.latent.aspect import Aspects, AspectTheta, fold_in, log_likelihood

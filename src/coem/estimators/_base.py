@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from coem.checks import check_choice, check_dtype, check_folder, check_number, check_workers
 from coem.coupling import COUPLINGS, average
 from coem.em import em
 from coem.engine import LocalEngine
@@ -21,14 +22,6 @@ from coem.estimators._families import (
     read_views,
     with_field,
 )
-from coem.estimators._params import (
-    check_choice,
-    check_dtype,
-    check_folder,
-    check_number,
-    check_workers,
-    max_rounds,
-)
 from coem.estimators._records import Records, progress, round_record
 from coem.estimators._restarts import draw_seeds, each_run, run_records
 from coem.estimators._starts import KeepsInit, as_responsibilities, check_warm
@@ -38,7 +31,7 @@ from coem.io.model_file import Saves
 from coem.latent.block import Partition, any_empty
 from coem.latent.mixture import WEIGHTS, Mixture, MixtureTheta, safe_log
 from coem.posterior import RULES, posterior
-from coem.schedules import Constant, as_schedule
+from coem.schedules import Constant, as_schedule, max_rounds
 
 ASSIGNS = ("joint", "average")
 

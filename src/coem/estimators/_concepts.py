@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from coem.estimators._params import check_choice
+from coem.checks import check_choice
 from coem.families.von_mises_fisher import VonMisesFisherTheta
 from coem.initialise import seeder
 from coem.kernels.lloyd import Lloyd, unit_rows

@@ -4,8 +4,8 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.utils.validation import check_is_fitted
 
+from coem.checks import check_weight
 from coem.estimators._correspondence import by_hand, check_correspondence
-from coem.estimators._params import check_weight
 from coem.labels import all_classes, read_knowledge
 from coem.latent.block import Partition
 from coem.latent.leave_out import leave_one_out

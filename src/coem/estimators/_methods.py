@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from coem.checks import check_number
 from coem.coupling import dissent
-from coem.estimators._params import check_number
 from coem.posterior import posterior
 from coem.views import Views
 

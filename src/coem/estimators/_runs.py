@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 
+from coem.checks import check_choice, check_dtype, check_number, check_workers
 from coem.em import em
 from coem.engine import LocalEngine
 from coem.estimators._aspects import held_out_pairs
-from coem.estimators._params import check_choice, check_dtype, check_number, check_workers
 from coem.estimators._records import Records, progress
 from coem.estimators._restarts import draw_seeds, each_run
 from coem.kernels.aspect import Pairs

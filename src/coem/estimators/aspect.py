@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from coem.checks import check_choice, check_number, check_weight, undo_on_error
 from coem.engine import LocalEngine
 from coem.estimators._aspects import (
     FOLD_IN,
@@ -18,7 +19,6 @@ from coem.estimators._aspects import (
 )
 from coem.estimators._families import read_views
 from coem.estimators._methods import wllr
-from coem.estimators._params import check_choice, check_number, check_weight, undo_on_error
 from coem.estimators._runs import Plan, fit_runs, warn_of_dead
 from coem.estimators._starts import KeepsInit
 from coem.io.model_file import Saves

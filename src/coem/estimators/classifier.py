@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp
 from sklearn.base import ClassifierMixin
 
+from coem.checks import check_number, check_weight, undo_on_error
 from coem.estimators._base import BaseMixture
 from coem.estimators._correspondence import (
     allowed_components,
@@ -19,7 +20,6 @@ from coem.estimators._held_out import calibration, like, splits_of
 from coem.estimators._labelled import LabelledMethods
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin, check_classes
-from coem.estimators._params import check_number, check_weight, undo_on_error
 from coem.estimators._starts import first_classes
 from coem.estimators._subtopics import check_spec, choose, is_choice, sizes_of
 from coem.initialise import prime, prime_apart

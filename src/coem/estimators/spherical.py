@@ -16,17 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from coem.checks import check_dtype, check_number, check_weight, check_workers, undo_on_error
 from coem.em import em
 from coem.engine import LocalEngine
 from coem.estimators._concepts import as_theta, consensus, drawer
 from coem.estimators._families import read_views
-from coem.estimators._params import (
-    check_dtype,
-    check_number,
-    check_weight,
-    check_workers,
-    undo_on_error,
-)
 from coem.estimators._records import Records, progress
 from coem.estimators._restarts import draw_seeds, each_run, run_records
 from coem.families import VonMisesFisher

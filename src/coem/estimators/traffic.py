@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from coem.checks import check_number, undo_on_error
 from coem.engine import LocalEngine
 from coem.estimators._aspects import (
     check_counts,
@@ -14,7 +15,6 @@ from coem.estimators._aspects import (
     precision,
 )
 from coem.estimators._families import read_views
-from coem.estimators._params import check_number, undo_on_error
 from coem.estimators._runs import Plan, fit_runs, warn_of_dead
 from coem.estimators._starts import KeepsInit
 from coem.io.model_file import Saves

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from coem.checks import check_choice, check_flag
 from coem.latent.aspect import Aspects
 from coem.latent.traffic import Traffic
 from coem.typing import Array, Matrix
@@ -37,20 +38,6 @@ PATHS: dict[Via, tuple[Path, Path]] = {
 TINY = float(np.finfo(np.float64).tiny)
 
 
-def check_named(kind: str, name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a field of a coupling that is none of the choices."""
-    if not isinstance(value, str) or value not in choices:
-        raise ValueError(
-            f"{kind}: {name} must be one of {', '.join(map(repr, choices))}, got {value!r}"
-        )
-
-
-def check_flag(kind: str, name: str, value: Any) -> None:
-    """Refuse a field of a coupling that is neither true nor false."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{kind}: {name} must be True or False, got {value!r}")
-
-
 @dataclass(frozen=True)
 class RunCoupling:
     """How runs are coupled.
@@ -73,9 +60,9 @@ class RunCoupling:
 
     def __post_init__(self) -> None:
         """Refuse what says nothing."""
-        check_named("RunCoupling", "via", self.via, (*VIAS, *HUB_VIAS))
-        check_named("RunCoupling", "among", self.among, AMONG)
-        check_flag("RunCoupling", "itself", self.itself)
+        check_choice("RunCoupling: via", self.via, (*VIAS, *HUB_VIAS))
+        check_choice("RunCoupling: among", self.among, AMONG)
+        check_flag("RunCoupling: itself", self.itself)
 
     @property
     def needs_counts(self) -> bool:

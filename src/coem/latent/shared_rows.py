@@ -13,15 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coem.latent.runs import (
-    AMONG,
-    Among,
-    Link,
-    RunCoupling,
-    check_flag,
-    check_named,
-    partners,
-)
+from coem.checks import check_choice, check_flag
+from coem.latent.runs import AMONG, Among, Link, RunCoupling, partners
 from coem.typing import Array
 
 MOST = 0.5 + 1e-9  # a half is not most of it, whatever rounding says
@@ -104,8 +97,8 @@ class RowCoupling:
         for name, value in (("times", self.times), ("after", self.after)):
             if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"RowCoupling: {name} must be 1 or more, got {value!r}")
-        check_named("RowCoupling", "among", self.among, AMONG)
-        check_flag("RowCoupling", "own", self.own)
+        check_choice("RowCoupling: among", self.among, AMONG)
+        check_flag("RowCoupling: own", self.own)
 
 
 def couple_resp(

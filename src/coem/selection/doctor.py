@@ -13,9 +13,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
+from coem.checks import check_number
 from coem.estimators import MixtureClassifier, MixtureClusterer
 from coem.estimators._held_out import best_temperature
-from coem.estimators._params import check_number
 from coem.estimators._records import Records
 from coem.labels import read_knowledge
 from coem.selection._figures import two_panels

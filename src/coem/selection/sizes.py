@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
-from coem.estimators._params import check_number
+from coem.checks import check_number
 from coem.estimators._records import Records
 from coem.selection._figures import one_panel
 from coem.selection._fits import each_fit, fit_again, last_of

@@ -9,7 +9,7 @@ from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from coem.estimators._params import check_number
+from coem.checks import check_number
 from coem.labels import deal, read_knowledge, rows_by_class
 
 

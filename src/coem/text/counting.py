@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from coem.estimators._params import check_number
+from coem.checks import check_number
 from coem.kernels.words import Rule, context_rows, tally_items, tally_text, to_csr
 from coem.text._tables import from_strings, strings, to_strings
 

@@ -6,8 +6,8 @@ from numbers import Real
 import numpy as np
 import scipy.sparse as sp
 
+from coem.checks import undo_on_error
 from coem.estimators._families import has_unit_rows
-from coem.estimators._params import undo_on_error
 from coem.families.base import check_magnitude
 from coem.io.registry import register
 from coem.text._base import CountTransformer, check_counts, check_transformer, per_view

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from coem.checks import check_choice, check_workers, undo_on_error
 from coem.engine import LocalEngine
-from coem.estimators._params import check_choice, check_workers, undo_on_error
 from coem.io.model_file import Saves
 from coem.text import _dense, _tables
 from coem.text._guess import guess_views

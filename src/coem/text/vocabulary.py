@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from coem.estimators._params import check_choice, check_number, check_weight, undo_on_error
+from coem.checks import check_choice, check_number, check_weight, undo_on_error
 from coem.estimators._saved import need
 from coem.families.base import check_magnitude, check_values
 from coem.io.registry import register
