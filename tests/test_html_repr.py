@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coem import MixtureClusterer, SphericalKMeans, Views
-from coem.estimators._records import Records
+from coem.records import Records
 
 
 def cells(html, tag="td"):

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from coem.estimators import MixtureClusterer
-from coem.estimators._records import Records
 from coem.metrics import cluster_entropy
+from coem.records import Records
 from coem.views import as_views
 
 __all__ = ["entropy_trace"]

@@ -6,7 +6,7 @@ import pytest
 
 from coem import AspectModel, MixtureClusterer
 from coem.cli._talk import Bar, Talk
-from coem.estimators._records import watch
+from coem.records import watch
 
 from .conftest import posts, write_csv
 
@@ -78,9 +78,9 @@ def test_a_fit_that_is_watched_is_a_fit_like_any_other():
 
 
 def watched():
-    from coem.estimators import _records
+    from coem import records
 
-    return _records._watchers
+    return records._watchers
 
 
 def test_a_bar_that_is_not_there():

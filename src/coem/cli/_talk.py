@@ -93,7 +93,7 @@ class Talk:
             if not bar.is_there:
                 yield bar
                 return
-            from coem.estimators._records import watch
+            from coem.records import watch
 
             move = bar.step if by_rounds else bar.show
             with watch(lambda r: move(f"round {r.round}: objective {r.objective:.6g}")):

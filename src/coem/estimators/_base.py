@@ -22,7 +22,6 @@ from coem.estimators._families import (
     read_views,
     with_field,
 )
-from coem.estimators._records import Records, progress, round_record
 from coem.estimators._restarts import draw_seeds, each_run, run_records
 from coem.estimators._starts import KeepsInit, as_responsibilities, check_warm
 from coem.initialise import INITS
@@ -31,6 +30,7 @@ from coem.io.model_file import Saves
 from coem.latent.block import Partition, any_empty
 from coem.latent.mixture import WEIGHTS, Mixture, MixtureTheta, safe_log
 from coem.posterior import RULES, posterior
+from coem.records import Records, progress, round_record
 from coem.schedules import Constant, as_schedule, max_rounds
 
 ASSIGNS = ("joint", "average")

@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from coem.coupling import average
-from coem.estimators._records import Records
 from coem.estimators._restarts import each_run
 from coem.estimators._starts import check_responsibilities
 from coem.latent.shared_rows import RowCoupling, couple_resp
+from coem.records import Records
 from coem.schedules import Later
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
 from coem.engine import LocalEngine
-from coem.estimators._records import Records
+from coem.records import Records
 
 
 def draw_seeds(random_state, n):

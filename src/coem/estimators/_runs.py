@@ -12,11 +12,11 @@ from coem.checks import check_choice, check_dtype, check_number, check_workers
 from coem.em import em
 from coem.engine import LocalEngine
 from coem.estimators._aspects import held_out_pairs
-from coem.estimators._records import Records, progress
 from coem.estimators._restarts import draw_seeds, each_run
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import AspectData, divergence, log_likelihood, to_divergence
 from coem.latent.runs import RunCoupling
+from coem.records import Records, progress
 from coem.schedules import Constant, Later, as_schedule
 
 DEAD = 1e-2  # a component that expects fewer non-zeros (of mean count) than this is reported

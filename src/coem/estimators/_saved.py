@@ -8,7 +8,6 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from coem.estimators._records import Records
 from coem.estimators.aspect import AspectModel
 from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer
@@ -17,6 +16,7 @@ from coem.estimators.traffic import TrafficModel
 from coem.families import Family
 from coem.io.checkpoint import flat_theta
 from coem.io.registry import register
+from coem.records import Records
 
 
 def need(true, what):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from coem.estimators._held_out import held_out, like, splits_of
-from coem.estimators._records import Records
+from coem.records import Records
 
 LADDER = (1, 2, 3, 5, 10, 20, 40)  # numbers of components that "cv" tries
 

@@ -21,12 +21,12 @@ from coem.em import em
 from coem.engine import LocalEngine
 from coem.estimators._concepts import as_theta, consensus, drawer
 from coem.estimators._families import read_views
-from coem.estimators._records import Records, progress
 from coem.estimators._restarts import draw_seeds, each_run, run_records
 from coem.families import VonMisesFisher
 from coem.io.model_file import Saves
 from coem.latent.block import Partition, any_empty
 from coem.latent.sphere import Sphere, view_labels
+from coem.records import Records, progress
 from coem.schedules import Constant
 
 

@@ -16,8 +16,8 @@ from sklearn.utils.validation import _num_samples
 from coem.checks import check_number
 from coem.estimators import MixtureClassifier, MixtureClusterer
 from coem.estimators._held_out import best_temperature
-from coem.estimators._records import Records
 from coem.labels import read_knowledge
+from coem.records import Records
 from coem.selection._figures import two_panels
 from coem.selection.splitters import LabeledKFold, LabeledShuffleSplit
 from coem.views import as_views, is_several

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from coem.checks import check_number
-from coem.estimators._records import Records
+from coem.records import Records
 from coem.selection._figures import one_panel
 from coem.selection._fits import each_fit, fit_again, last_of
 from coem.views import as_views, is_several

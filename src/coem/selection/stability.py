@@ -10,8 +10,8 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from coem.checks import check_choice, check_number, check_weight
-from coem.estimators._records import Records
 from coem.latent.shared_rows import fate, rand_index, shared_rows
+from coem.records import Records
 from coem.selection._figures import two_panels
 from coem.selection._fits import (
     Fit,

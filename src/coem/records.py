@@ -1,33 +1,36 @@
-"""Records of what happened: one a round, one a restart."""
+"""Records of a fit, one per round or per restart, and functions that follow a running fit."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import Bunch
 
-from coem.em import Round
+from coem.em import Monitor, Round
 from coem.views import html_table
 
-SHOWN = 10  # records at either end of a table
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-PER_VIEW = {"log_likelihood", "view_objective"}
+SHOWN = 10  # records that a long table shows at its start, and at its end
+
+PER_VIEW = {"log_likelihood", "view_objective"}  # fields with one value per view
 
 
-class Records(list):
-    """A list of records, each with its fields as attributes and as keys."""
+class Records(list[Bunch]):
+    """A list of records. The fields of a record are both attributes and keys."""
 
-    def to_frame(self):
-        """Return the records as a pandas DataFrame, one column a field."""
+    def to_frame(self) -> "DataFrame":
+        """Return the records as a pandas DataFrame with one column per field."""
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError("to_frame needs pandas: pip install pandas") from error
         return pd.DataFrame([_flat(record) for record in self])
 
-    def _repr_html_(self):
-        """Return a table for notebooks: all records, or the first and the last ones."""
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks. A long one shows the first and the last records only."""
         flat = [_flat(record) for record in self]
         head = list(dict.fromkeys(name for record in flat for name in record))
         ends = flat if len(flat) <= 2 * SHOWN else [*flat[:SHOWN], None, *flat[-SHOWN:]]
@@ -36,23 +39,23 @@ class Records(list):
 
 
 def round_record(record: Round, names: tuple[str, ...]) -> Bunch:
-    """Return a round with the log likelihoods under the names of the views."""
+    """Return a round as a record whose log likelihoods are a dict from view to value."""
     fields = dict(vars(record))
     values = fields.pop("log_likelihood")
-    # Under joint coupling there is one likelihood, that of all views together.
+    # Under joint coupling there is only one likelihood, that of all views together.
     names = names if len(values) == len(names) else ("joint",)
     return Bunch(**fields, log_likelihood=dict(zip(names, values, strict=True)))
 
 
-_watchers: list[Callable[[Round], None]] = []
+_watchers: list[Monitor] = []
 
 
 @contextmanager
-def watch(look: Callable[[Round], None]) -> Iterator[None]:
-    """Have every round of every fit shown to a function meanwhile, in the thread of the fit.
+def watch(look: Monitor) -> Iterator[None]:
+    """Call `look` with every round of every fit inside the context, in the thread of the fit.
 
-    A fit that is watched is a fit like any other, so that this is no parameter of an estimator;
-    and it may be deep in another function, or in a thread that knows nothing of its caller.
+    This is not a parameter of an estimator, because watching does not change a fit, and because
+    the fit may run deep inside another function or in another thread.
     """
     _watchers.append(look)
     try:
@@ -61,15 +64,18 @@ def watch(look: Callable[[Round], None]) -> Iterator[None]:
         _watchers.remove(look)
 
 
-def progress(verbose: int, label: str) -> Callable[[Round], None]:
-    """Return a monitor: it tells who watches, and writes to stderr every so many rounds."""
+def progress(verbose: int, label: str) -> Monitor:
+    """Return a monitor for `em`: it calls the functions of `watch`, and prints rounds to stderr.
+
+    `verbose` 0 prints nothing, 1 the first and every tenth round, and 10 or more every round.
+    """
     every = max(1, 10 // int(verbose)) if 0 < verbose < 10 else 1
 
     def tell(record: Round) -> None:
         for look in tuple(_watchers):
             look(record)
         if verbose and (record.round % every == 0 or record.round == 1):
-            # Where there is but one posterior there is nothing to agree upon.
+            # A single posterior has no other to agree with.
             several = len(record.log_likelihood) > 1
             agreement = f"agreement {record.agreement_rate:.3f}, " if several else ""
             sys.stderr.write(
@@ -80,16 +86,16 @@ def progress(verbose: int, label: str) -> Callable[[Round], None]:
     return tell
 
 
-def _flat(record: Any) -> dict[str, Any]:
-    """Return the fields of a record, one for each view where it has a value for each."""
+def _flat(record: Bunch) -> dict[str, Any]:
+    """Return the fields of a record as a flat dict: a field per view where values are per view."""
     flat = dict(record)
     for name in PER_VIEW & flat.keys():
         flat |= {f"{name}_{view}": value for view, value in flat.pop(name).items()}
     return flat
 
 
-def _short(value: Any) -> str:
-    """Return a field for a table: numbers with six digits, long values cut."""
+def _short(value: object) -> str:
+    """Return the text of a field in a table: numbers with six digits, long values cut."""
     if isinstance(value, float):
         return f"{value:.6g}"
     text = "" if value is None else str(value)
