@@ -16,15 +16,11 @@ from coem.coupling import COUPLINGS, average
 from coem.em import em
 from coem.engine import LocalEngine
 from coem.estimators._coupled import run_coupled
-from coem.estimators._families import (
-    families_for,
-    family_parts,
-    read_views,
-    with_field,
-)
 from coem.estimators._restarts import draw_seeds, each_run, run_records
 from coem.estimators._starts import KeepsInit, as_responsibilities, check_warm
+from coem.families.named import families_for, family_parts, with_field
 from coem.initialise import INITS
+from coem.input import read_views
 from coem.io.checkpoint import Checkpoint, fingerprint, flat_theta
 from coem.io.model_file import Saves
 from coem.latent.block import Partition, any_empty

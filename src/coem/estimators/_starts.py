@@ -5,7 +5,7 @@ from copy import deepcopy
 import numpy as np
 from sklearn.base import _clone_parametrized
 
-from coem.estimators._families import shape_of
+from coem.families.named import shape_of
 from coem.initialise import INITS
 
 

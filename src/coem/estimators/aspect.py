@@ -17,10 +17,10 @@ from coem.estimators._aspects import (
     precision,
     pseudo_counts,
 )
-from coem.estimators._families import read_views
 from coem.estimators._methods import wllr
 from coem.estimators._runs import Plan, fit_runs, warn_of_dead
 from coem.estimators._starts import KeepsInit
+from coem.input import read_views
 from coem.io.model_file import Saves
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import Aspect, Aspects, AspectTheta, fold_in

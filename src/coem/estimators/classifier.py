@@ -15,7 +15,6 @@ from coem.estimators._correspondence import (
     by_model,
     check_correspondence,
 )
-from coem.estimators._families import read_views
 from coem.estimators._held_out import calibration, like, splits_of
 from coem.estimators._labelled import LabelledMethods
 from coem.estimators._methods import MixtureMethods
@@ -23,6 +22,7 @@ from coem.estimators._online import OnlineMixin, check_classes
 from coem.estimators._starts import first_classes
 from coem.estimators._subtopics import check_spec, choose, is_choice, sizes_of
 from coem.initialise import prime, prime_apart
+from coem.input import read_views
 from coem.labels import read_knowledge
 from coem.latent.block import Partition
 from coem.schedules import as_schedule

@@ -8,10 +8,10 @@ from sklearn.utils import ClassifierTags
 from coem.checks import check_number, check_weight, undo_on_error
 from coem.estimators._base import BaseMixture
 from coem.estimators._coupled import as_coupling
-from coem.estimators._families import read_views
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin
 from coem.initialise import pool_views, start
+from coem.input import read_views
 from coem.latent.block import Partition
 
 

@@ -20,9 +20,9 @@ from coem.checks import check_dtype, check_number, check_weight, check_workers, 
 from coem.em import em
 from coem.engine import LocalEngine
 from coem.estimators._concepts import as_theta, consensus, drawer
-from coem.estimators._families import read_views
 from coem.estimators._restarts import draw_seeds, each_run, run_records
 from coem.families import VonMisesFisher
+from coem.input import read_views
 from coem.io.model_file import Saves
 from coem.latent.block import Partition, any_empty
 from coem.latent.sphere import Sphere, view_labels

@@ -14,9 +14,9 @@ from coem.estimators._aspects import (
     per_count,
     precision,
 )
-from coem.estimators._families import read_views
 from coem.estimators._runs import Plan, fit_runs, warn_of_dead
 from coem.estimators._starts import KeepsInit
+from coem.input import read_views
 from coem.io.model_file import Saves
 from coem.kernels.aspect import Pairs
 from coem.latent.runs import HUB_VIAS, couple_hubs

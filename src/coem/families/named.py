@@ -1,0 +1,110 @@
+"""Families as a user names them: by a string, an object, or a dict with one of these per view."""
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from coem.families import Family, Multinomial, VonMisesFisher, as_family
+from coem.typing import Matrix
+from coem.views import Views
+
+AUTO = "auto"
+
+Named: TypeAlias = str | Family
+"""One family: "auto", a name in `coem.families.FAMILIES`, or an object."""
+
+
+def families_for(family: Named | dict[str, Named], views: Views) -> dict[str, Family]:
+    """Return the family of each view. The families have not seen the data yet."""
+    if not isinstance(family, dict):
+        return {name: _for_view(family, views[name]) for name in views.names}
+    missing = [name for name in views.names if name not in family]
+    unknown = [name for name in family if name not in views.names]
+    if missing or unknown:
+        raise ValueError(
+            f"family must name every view once: the views are {list(views.names)}, "
+            f"the families are for {list(family)}"
+        )
+    return {name: _for_view(family[name], views[name]) for name in views.names}
+
+
+def _for_view(family: Named, X: Matrix) -> Family:
+    """Return the family of one view; "auto" chooses by the rows of the view."""
+    if not isinstance(family, str) or family != AUTO:
+        return as_family(family)
+    return VonMisesFisher() if has_unit_rows(X) else Multinomial()
+
+
+def has_unit_rows(X: Matrix) -> bool:
+    """Return whether the rows are directions: dense, real, and of length 1.
+
+    Rows of zeros and rows with NaN are missing rows, and do not count. Rows that hold only zeros
+    and ones are not directions, although some have length 1.
+    """
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
+        return False
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(X.astype(np.float64, copy=False), axis=1)
+    missing = np.isnan(lengths) | (lengths == 0)
+    if missing.all() or (np.abs(lengths[~missing] - 1) > 1e-2).any():  # allows half precision
+        return False
+    return bool((X[~missing] % 1).any())
+
+
+def family_parts(family: object) -> list[tuple[str, Family]]:
+    """Return (prefix, family) for each family in a `family` parameter that is a dataclass.
+
+    The prefix is that of its parameters in `get_params`: "family", or "family__<view>". Invalid
+    families are left out, because `get_params` must not raise.
+    """
+    parts = family.items() if isinstance(family, dict) else [(None, family)]
+    found: list[tuple[str, Family]] = []
+    for name, value in parts:
+        try:
+            part = _or_default(value)
+        except ValueError:
+            continue
+        if is_dataclass(part):
+            found.append(("family" if name is None else f"family__{name}", part))
+    return found
+
+
+def with_field(
+    family: Named | dict[str, Named], path: Sequence[str], value: object
+) -> Family | dict[str, Named]:
+    """Return `family` with one hyper-parameter replaced.
+
+    `path` holds the parts of a parameter's name after ``family__``: the name of the field, or the
+    name of the view and that of the field.
+    """
+    if not isinstance(family, dict):
+        return _with_field(family, path, value)
+    *view, field = path
+    name = "__".join(view)  # the name of a view may contain underscores
+    if name not in family:
+        raise _invalid(family, path)
+    return family | {name: _with_field(family[name], [field], value)}
+
+
+def _with_field(family: Named, path: Sequence[str], value: object) -> Family:
+    """Return the family with one hyper-parameter replaced; `path` holds the name of the field."""
+    found = _or_default(family)
+    if len(path) == 1 and is_dataclass(found) and path[0] in {f.name for f in fields(found)}:
+        return replace(found, **{path[0]: value})
+    raise _invalid(family, path)
+
+
+def _or_default(family: object) -> Family:
+    """Return the family; for "auto" that of counts, whose parameters `get_params` shows."""
+    return as_family("multinomial" if isinstance(family, str) and family == AUTO else family)
+
+
+def _invalid(family: object, path: Sequence[str]) -> ValueError:
+    return ValueError(f"invalid parameter 'family__{'__'.join(path)}' for family {family!r}")
+
+
+def shape_of(family: Family) -> tuple[type[Family], object, object]:
+    """Return what the shape of the parameters of a family depends on, apart from the data."""
+    return type(family), getattr(family, "covariance", None), getattr(family, "levels", None)

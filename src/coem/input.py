@@ -1,0 +1,57 @@
+"""The `X` that a user passes to an estimator, as checked views."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from coem.views import Views, as_views
+
+
+def read_views(estimator: BaseEstimator, X: Any, *, reset: bool) -> Views:
+    """Return `X` as views, and compare them with the views that the estimator was fitted on.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `reset`, gets the attributes `view_names_` and `view_widths_`, and those that
+        scikit-learn sets, such as `n_features_in_`.
+    X : matrix, list, dict or Views
+        What `coem.views.as_views` takes. Named views may come in any order.
+    reset : bool
+        True in `fit`: remember the views. False elsewhere: raise unless the names and widths of
+        the views are those of `fit`.
+    """
+    views = as_views(X)
+    if not reset and hasattr(estimator, "view_names_"):
+        if set(views.names) == set(estimator.view_names_):
+            views = views[list(estimator.view_names_)]
+        _check_same_views(
+            views, estimator.view_names_, estimator.view_widths_, type(estimator).__name__
+        )
+    validate_data(
+        estimator, X if hasattr(X, "columns") else views, reset=reset, skip_check_array=True
+    )
+    if reset:
+        estimator.view_names_ = tuple(views.names)
+        estimator.view_widths_ = tuple(views[name].shape[1] for name in views.names)
+    return views
+
+
+def _check_same_views(
+    views: Views, names: Sequence[str], widths: Sequence[int], estimator_name: str
+) -> None:
+    """Raise unless the views have these names and numbers of columns."""
+    if tuple(views.names) != tuple(names):
+        raise ValueError(
+            f"X has the views {list(views.names)}, but {estimator_name} was fitted on {list(names)}"
+        )
+    for name, width in zip(names, widths, strict=True):
+        got = views[name].shape[1]
+        if got != width:
+            where = f" in view {name!r}" if len(names) > 1 else ""
+            raise ValueError(
+                f"X has {got} features{where}, but {estimator_name} is expecting {width} features "
+                "as input"
+            )
