@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_choice, check_number, undo_on_error
 from coem.distances import METRICS, condensed
-from coem.estimators._saved import need, widths_of
 from coem.input import read_views
+from coem.io.loaded import need, widths_of
 from coem.io.model_file import Saves
 from coem.io.registry import register
 from coem.kernels.agglomerate import LINKAGES, agglomerate

@@ -6,7 +6,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.pipeline import Pipeline
 
 from coem import agglomerative, estimators, text  # noqa: F401  (they register their classes)
-from coem.estimators._saved import need
+from coem.io.loaded import need
 from coem.io.model_file import ModelInfo, read_info, read_model, write_model
 from coem.io.registry import register
 from coem.io.values import Absent, ModelFileError

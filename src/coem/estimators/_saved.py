@@ -1,10 +1,6 @@
-"""Which estimators model files hold, and what a file must get right about each.
+"""Register the estimators with model files, and check those that are loaded."""
 
-The digests of a file tell damage from content, not who wrote it: these checks keep a file that
-never came from `save` from being taken for a model.
-"""
-
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 
@@ -15,35 +11,13 @@ from coem.estimators.spherical import SphericalKMeans
 from coem.estimators.traffic import TrafficModel
 from coem.families import Family
 from coem.io.checkpoint import flat_theta
+from coem.io.loaded import is_table_of, need, widths_of
 from coem.io.registry import register
 from coem.records import Records
 
 
-def need(true, what):
-    """Refuse a file that does not fit together."""
-    if not true:
-        raise ValueError(f"{what} does not fit the rest")
-
-
-def is_table_of(array, *shape):
-    """Tell if something is an array of real numbers of a shape."""
-    return isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.shape == shape
-
-
-def widths_of(model):
-    """Return the number of features by view, if the model knows what it says."""
-    names, widths = model.view_names_, model.view_widths_
-    need(isinstance(names, tuple) and all(isinstance(name, str) for name in names), "view_names_")
-    whole = all(isinstance(width, Integral) and width >= 0 for width in widths)
-    need(isinstance(widths, tuple) and whole and len(widths) == len(names) > 0, "view_widths_")
-    need(model.n_features_in_ == sum(widths), "n_features_in_")
-    columns = getattr(model, "feature_names_in_", None)
-    need(columns is None or np.shape(columns) == (sum(widths),), "feature_names_in_")
-    return dict(zip(names, widths, strict=True))
-
-
 def check_mixture(model):
-    """Refuse a mixture whose parameters do not fit its views or each other."""
+    """Raise unless the parameters of a mixture fit its views and each other."""
     if not hasattr(model, "theta_"):
         return
     widths = widths_of(model)
@@ -60,19 +34,19 @@ def check_mixture(model):
 
 
 def _check_theta(family, theta, width, k, view):
-    """Refuse parameters that are not those of a family, for `k` components and so many columns."""
+    """Raise unless `theta` fits the family, `k` components and `width` columns."""
     what = f"theta_ of view {view!r}"
     need(isinstance(family, Family), f"the family of view {view!r}")
     need(family.theta_type is None or type(theta) is family.theta_type, what)
     parts = flat_theta((theta,))
     arrays = all(isinstance(part, np.ndarray) and part.shape[:1] == (k,) for part in parts)
-    need(arrays and width <= max(part.size for part in parts), what)  # before a row is made
+    need(arrays and width <= max(part.size for part in parts), what)  # before a row so wide is made
     row = family.encode(family.check(np.zeros((1, width)), view))
     need(family.log_prob(row, theta).shape == (1, k), what)
 
 
 def _check_stats(model, k):
-    """Refuse statistics of `partial_fit` that do not lead to such parameters."""
+    """Raise unless the statistics of `partial_fit` give parameters of the same shapes."""
     if model._stats is None:
         return
     mixture, theta = model._model(), model._theta()
@@ -84,7 +58,7 @@ def _check_stats(model, k):
 
 
 def check_classifier(model):
-    """Refuse a classifier whose components are of no class."""
+    """Raise unless every component belongs to a class, and the mixture fits together."""
     if not hasattr(model, "theta_"):
         return
     classes, of = model.classes_, model.component_classes_
@@ -97,7 +71,7 @@ def check_classifier(model):
 
 
 def check_sphere(model):
-    """Refuse concept vectors that do not fit the views."""
+    """Raise unless the concept vectors fit the views."""
     if not hasattr(model, "cluster_centers_"):
         return
     widths, k = widths_of(model), model._n_features_out
@@ -109,7 +83,7 @@ def check_sphere(model):
 
 
 def check_aspects(model):
-    """Refuse probabilities that do not fit the columns, or each other."""
+    """Raise unless the probabilities fit the columns and each other."""
     if not hasattr(model, "weights_"):
         return
     (width,) = widths_of(model).values()
@@ -120,7 +94,7 @@ def check_aspects(model):
 
 
 def check_traffic(model):
-    """Refuse probabilities that do not fit the nodes, or each other."""
+    """Raise unless the probabilities fit the nodes and each other."""
     if not hasattr(model, "alpha_"):
         return
     (width,) = widths_of(model).values()
@@ -129,7 +103,7 @@ def check_traffic(model):
     need(is_table_of(model.beta_, k, k), "beta_")
 
 
-OWN = ("engine", "checkpoint")  # of the machine that fits
+OWN = ("engine", "checkpoint")  # parameters that belong to the machine of the fit
 
 register(Records)
 register(MixtureClusterer, skip=OWN, drop=("random_state", "init"), check=check_mixture)

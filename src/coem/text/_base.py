@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from coem.estimators._saved import need, widths_of
 from coem.families.base import check_values
 from coem.input import read_views
+from coem.io.loaded import need, widths_of
 from coem.io.model_file import Saves
 from coem.views import is_several
 

@@ -1,8 +1,8 @@
-"""What a model file must get right about `TextViews`, and what it cannot hold."""
+"""Register `TextViews` and `Embed` with model files, and check those that are loaded."""
 
 import numpy as np
 
-from coem.estimators._saved import need
+from coem.io.loaded import need
 from coem.io.registry import register
 from coem.text._specs import KINDS
 from coem.text.embed import Embed
@@ -10,7 +10,7 @@ from coem.text.views_of_tables import TextViews
 
 
 def check_text_views(model):
-    """Refuse a transformer whose words are none, or of other views than it has."""
+    """Raise unless the vocabularies and links of a `TextViews` fit its views."""
     if not hasattr(model, "vocabulary_"):
         return
     need(list(model.vocabulary_) == list(model.views_), "vocabulary_")
@@ -38,5 +38,5 @@ def _is_text(words):
 
 
 register(TextViews, check=check_text_views)
-# A function is in no file, and the folder of its vectors belongs to the machine.
+# A file cannot hold the encoder, which is a function; the cache belongs to the machine.
 register(Embed, absent=("encoder",), skip=("cache",))

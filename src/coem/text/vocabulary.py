@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_choice, check_number, check_weight, undo_on_error
-from coem.estimators._saved import need
 from coem.families.base import check_magnitude, check_values
+from coem.io.loaded import need
 from coem.io.registry import register
 from coem.labels import read_loose_labels
 from coem.text._base import CountTransformer, check_counts, check_transformer, per_view
