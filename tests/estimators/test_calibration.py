@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
 from coem import MixtureClassifier, Not, Views
-from coem.estimators._held_out import best_temperature, held_out, splits_of
+from coem.calibration import best_temperature
+from coem.estimators._held_out import held_out, splits_of
 from coem.labels import read_knowledge
 from coem.metrics import expected_calibration_error
 from coem.selection import LabeledKFold

@@ -1,25 +1,25 @@
-"""What a classifier says of labelled rows that it has not seen, and how sure it may be."""
+"""Predict labelled rows by models that were fitted without them, and calibrate by the result."""
 
 import warnings
 from functools import partial
 from numbers import Integral
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, check_random_state
 
+from coem.calibration import best_temperature
 from coem.labels import deal, read_knowledge, rows_by_class
 from coem.metrics import expected_calibration_error
 from coem.views import as_views
 
 
 def held_out(model, X, sample_weight, knowledge, splits):
-    """Return labelled rows, log P(class | row) by models without them, and their folds.
+    """Return the rows of all folds, their log P(class | row), and the number of their fold.
 
-    Every fold of `splits` is left out of the fit of a model like `model`.
+    For each fold of `splits`, a model with the parameters of `model` is fitted to the other rows.
     """
     views, y = as_views(X), knowledge.labels()
     rows, parts, folds = [], [], []
@@ -30,7 +30,7 @@ def held_out(model, X, sample_weight, knowledge, splits):
             one.set_params(init=np.asarray(model.init)[train])  # responsibilities of the rows
         weight = None if sample_weight is None else np.asarray(sample_weight)[train]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the fit to all rows tells
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the fit to all rows warns
             one.fit(views[train], y[train], sample_weight=weight)
         rows.append(test)
         parts.append(one.predict_log_proba(views[test]))
@@ -39,16 +39,16 @@ def held_out(model, X, sample_weight, knowledge, splits):
 
 
 def like(model, **changes):
-    """Return an unfitted model with the same parameters, but for what only a whole fit has."""
+    """Return an unfitted model with the same parameters, except those that only a full fit uses."""
     fold = {"calibrate": False, "checkpoint": None, "cv": 5}
     return type(model)(**model.get_params(deep=False) | fold | changes)
 
 
 def splits_of(cv, n_rows, knowledge, weight, random_state):
-    """Return the rows to train and to test on, fold by fold; rows of no weight are not tested.
+    """Return the rows to train on and the rows to test on, per fold.
 
-    Dealt into so many folds, the only labelled row of a class is never left out: no model of the
-    class could be fitted without it.
+    Only labelled rows with a weight above 0 are tested. If `cv` is a number, the only labelled row
+    of a class is never tested, because no model of the class can be fitted without it.
     """
     known = knowledge.exact if weight is None else knowledge.exact & (weight > 0)
     everyone = np.arange(n_rows)
@@ -71,7 +71,7 @@ def splits_of(cv, n_rows, knowledge, weight, random_state):
 
 
 def _check_train(y, knowledge, fold):
-    """Refuse a fold that leaves a class without rows to train on."""
+    """Raise unless every class has a labelled row to train on."""
     lost = np.setdiff1d(knowledge.classes, read_knowledge(y, None).classes).tolist()
     if lost:
         raise ValueError(
@@ -81,9 +81,10 @@ def _check_train(y, knowledge, fold):
 
 
 def calibration(model, X, sample_weight, knowledge, splits):
-    """Return the inverse temperature that serves held-out rows best, and what it does for them.
+    """Return the best inverse temperature for held-out rows, and the errors before and after.
 
-    The figures "after" are for each fold with the temperature that the other folds ask for.
+    For the errors after calibration, the inverse temperature of each fold is the best one for the
+    other folds.
     """
     rows, log_proba, folds = held_out(model, X, sample_weight, knowledge, splits)
     truth = knowledge.codes[rows]
@@ -92,8 +93,8 @@ def calibration(model, X, sample_weight, knowledge, splits):
     for fold in np.unique(folds):
         mine = folds == fold
         others = ~mine if not mine.all() else mine
-        heat = best_temperature(log_proba[others], truth[others], weight[others])
-        after[mine] = log_softmax(heat * log_proba[mine], axis=1)
+        inverse_temperature = best_temperature(log_proba[others], truth[others], weight[others])
+        after[mine] = log_softmax(inverse_temperature * log_proba[mine], axis=1)
     pick = np.arange(len(rows)), truth
     ece = partial(expected_calibration_error, truth, sample_weight=weight)
     return Bunch(
@@ -104,26 +105,3 @@ def calibration(model, X, sample_weight, knowledge, splits):
         log_loss_before=float(-np.average(log_proba[pick], weights=weight)),
         log_loss_after=float(-np.average(after[pick], weights=weight)),
     )
-
-
-def best_temperature(log_proba, truth, weight=None):
-    """Return the inverse temperature of the least log loss.
-
-    The right class counts (n + 1) / (n + 2), as Platt (1999) does it, and the others share the
-    rest: n rows that are all right do not ask for certainty.
-    """
-    n_rows, n_classes = log_proba.shape
-    if n_classes == 1:
-        return 1.0
-    weight = np.ones(n_rows) if weight is None else weight
-    n = weight.sum()
-    target = np.full((n_rows, n_classes), 1.0 / ((n + 2.0) * (n_classes - 1)))
-    target[np.arange(n_rows), truth] = (n + 1.0) / (n + 2.0)
-    target[np.isneginf(log_proba)] = 0.0  # a class without components has no temperature
-    target *= weight[:, np.newaxis]
-    finite = np.maximum(log_proba, -1e300)
-
-    def loss(log_heat):
-        return -float((target * log_softmax(np.exp(log_heat) * finite, axis=1)).sum())
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-10.0, 3.0), method="bounded").x))

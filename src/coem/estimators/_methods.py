@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from coem.checks import check_number
 from coem.coupling import dissent
 from coem.posterior import posterior
+from coem.ranking import wllr
 from coem.views import Views
 
 
@@ -203,14 +204,6 @@ class MixtureMethods:
         """Return the number of free parameters, the weights included."""
         own = sum(f.n_parameters(self.theta_[name]) for name, f in self.families_.items())
         return own + (0 if self.weights == "uniform" else len(self.weights_) - 1)
-
-
-def wllr(prob, weights):
-    """Return p(f | c) log(p(f | c) / p(f | not c)) for every component and feature."""
-    tiny = np.finfo(np.float64).tiny
-    joint = prob * weights[:, np.newaxis]
-    rest = (joint.sum(axis=0) - joint) / np.maximum(1 - weights, tiny)[:, np.newaxis]
-    return prob * (np.log(np.maximum(prob, tiny)) - np.log(np.maximum(rest, tiny)))
 
 
 def _contributions(model, one, theta, v, label, against):

@@ -17,7 +17,6 @@ from coem.estimators._aspects import (
     precision,
     pseudo_counts,
 )
-from coem.estimators._methods import wllr
 from coem.estimators._runs import Plan, fit_runs, warn_of_dead
 from coem.estimators._starts import KeepsInit
 from coem.input import read_views
@@ -25,6 +24,7 @@ from coem.io.model_file import Saves
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import Aspect, Aspects, AspectTheta, fold_in
 from coem.latent.runs import VIAS, couple_runs
+from coem.ranking import wllr
 from coem.views import is_several
 
 

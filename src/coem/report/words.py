@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from coem.estimators._methods import wllr
+from coem.ranking import wllr
 from coem.report.reading import read
 from coem.report.texts import clean
 

@@ -13,9 +13,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
+from coem.calibration import best_temperature
 from coem.checks import check_number
 from coem.estimators import MixtureClassifier, MixtureClusterer
-from coem.estimators._held_out import best_temperature
 from coem.labels import read_knowledge
 from coem.records import Records
 from coem.selection._figures import two_panels
@@ -218,8 +218,8 @@ def _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, *, plain):
 
 def _scores(rows, truth, log_proba):
     """Return accuracy and calibrated log loss of every row, averaged over the repeats."""
-    heat = best_temperature(log_proba, truth)
-    logs = log_softmax(heat * log_proba, axis=1)
+    inverse_temperature = best_temperature(log_proba, truth)
+    logs = log_softmax(inverse_temperature * log_proba, axis=1)
     _, place = np.unique(rows, return_inverse=True)
     times = np.bincount(place)
     right = np.bincount(place, weights=log_proba.argmax(axis=1) == truth) / times
