@@ -145,7 +145,7 @@ def chosen_views(options: dict[str, Any], columns: list[str]) -> dict[str, Any]:
 
 def _columns(spec: str, known: list[str]) -> str | list[str]:
     """Return the columns of ``title+body`` or ``a+b:number``, where the kind is that of all."""
-    from coem.text._specs import KINDS
+    from coem.text.specs import KINDS
 
     if spec in known or spec.rpartition(":")[0] in known:
         return spec

@@ -96,7 +96,7 @@ def _read_vectors(
     saved: Saved, files: list[str], n_rows: int, vectors: tuple[str, ...]
 ) -> dict[str, Any]:
     """Return the arrays that were handed in by view, each of the right shape."""
-    from coem.text._dense import read_array
+    from coem.text.dense import read_array
 
     given: dict[str, Any] = {}
     for item in vectors:

@@ -64,7 +64,7 @@ def _of_model(path: Path, talk: Talk) -> None:
 
 def _of_table(options: dict[str, Any], talk: Talk) -> None:
     from coem.cli._job import read_source
-    from coem.text._guess import guess_views
+    from coem.text.guess import guess_views
 
     found = read_source(options)
     rows = []

@@ -126,7 +126,7 @@ def _only_words(documents: Any, talk: Talk) -> Any:
 
     Where there is no text at all they stay: lists can have topics, too.
     """
-    from coem.text._guess import guess_views
+    from coem.text.guess import guess_views
 
     guessed, _ = guess_views(documents.table, documents.id_column)
     others = {name: spec["kind"] for name, spec in guessed.items() if spec["kind"] != "text"}

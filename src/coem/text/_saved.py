@@ -4,8 +4,8 @@ import numpy as np
 
 from coem.io.loaded import need
 from coem.io.registry import register
-from coem.text._specs import KINDS
 from coem.text.embed import Embed
+from coem.text.specs import KINDS
 from coem.text.views_of_tables import TextViews
 
 

@@ -9,12 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 from coem.checks import check_choice, check_workers, undo_on_error
 from coem.engine import LocalEngine
 from coem.io.model_file import Saves
-from coem.text import _dense, _tables
-from coem.text._guess import guess_views
+from coem.text import _tables, dense
 from coem.text._inbound import inbound_items, known_links, outbound_links
-from coem.text._specs import COUNTS, by_view, check_columns, parse_views
 from coem.text.counting import TOKENS, Options, count, learn, matrix
+from coem.text.guess import guess_views
 from coem.text.scaling import kept_share, scale_length, shorten
+from coem.text.specs import COUNTS, by_view, check_columns, parse_views
 from coem.text.vocabulary import SelectWords
 from coem.views import Views
 
@@ -315,11 +315,11 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
                 ids = _tables.read_ids(table, self.id, view)
                 sources[view] = inbound_items(self.links_[view], ids)
             elif kind == "number":
-                sources[view] = _dense.read_numbers(table, columns, view)
+                sources[view] = dense.read_numbers(table, columns, view)
             elif kind == "vector":
-                sources[view] = _dense.read_vectors(table, columns[0], view)
+                sources[view] = dense.read_vectors(table, columns[0], view)
             else:
-                sources[view] = _dense.read_array(self.views[view], table.num_rows, view)
+                sources[view] = dense.read_array(self.views[view], table.num_rows, view)
         return sources
 
     def _learn(self, view, source, options):

@@ -1,4 +1,4 @@
-"""Which columns of a table are text, lists or vectors, and why."""
+"""Guess which columns of a table are text, lists or vectors, and say why."""
 
 from typing import NamedTuple
 
@@ -7,39 +7,45 @@ import pyarrow as pa
 
 from coem.text._tables import SEPARATOR, column, is_list, is_text
 
-ROWS = 1000  # looked at, evenly spread over the table
-LONG = 20  # characters of a text on average
-SHORT = 40  # characters of an item of a list at most, on average
+ROWS = 1000  # the guess looks at so many rows, evenly spread over the table
+LONG = 20  # the least mean length of texts without blanks, such as Chinese, in characters
+SHORT = 40  # the largest mean length of the items of a list, in characters
 
 
 class Guess(NamedTuple):
-    """What a column is taken for: a kind of view, or None, and why."""
+    """The kind of view that a column seems to be, or None if it seems to be no view, and why."""
 
     kind: str | None
     why: str
 
 
 def guess_views(table, id_column=None):
-    """Return the views that the columns suggest, and a sentence for each column.
+    """Return the views that the columns of a table seem to be, and a sentence about each column.
 
     Parameters
     ----------
     table : pyarrow.Table
     id_column : str, optional
-        The column with the ids of the rows, which is no view.
+        The column with the ids of the rows. It is not a view.
 
     Returns
     -------
     views : dict of str to dict
-        Kind and columns of each view; it has the name of its column.
+        The kind and the columns of each view. A view has the name of its column.
     sentences : list of str
+        What each column was taken for, and why.
+
+    Raises
+    ------
+    ValueError
+        If no column seems to be a view.
     """
     views, sentences = {}, []
     for name in table.column_names:
         if name == id_column:
             guess = Guess(None, "it has the ids")
         else:
-            guess = guess_column(_sample(column(table, name, name)))
+            guess = _guess_column(_sample(column(table, name, name)))
         if guess.kind is None:
             sentences.append(f"Column {name!r} is left alone: {guess.why}.")
         else:
@@ -58,8 +64,8 @@ def _sample(array):
     return array.take(pa.array(rows)) if len(array) > ROWS else array
 
 
-def guess_column(array):
-    """Return what one column is taken for."""
+def _guess_column(array):
+    """Return the guess for one column."""
     kind = array.type
     if is_list(kind):
         inner = kind.value_type
@@ -74,7 +80,7 @@ def guess_column(array):
 
 
 def _guess_text(texts):
-    """Return what a column of text is taken for, from those of its values that are not empty."""
+    """Return the guess for a column of text from its values that are not empty."""
     if not texts:
         return Guess(None, "it is empty")
     items = [SEPARATOR.split(text.strip().strip("[]")) for text in texts]

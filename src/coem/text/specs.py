@@ -1,4 +1,4 @@
-"""What a view is made of: specifications as a user writes them, as plain dicts."""
+"""Read the specifications of views that a user writes into plain dicts of kind and columns."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -7,18 +7,29 @@ import scipy.sparse as sp
 
 from coem.text.embed import Embed
 
-KINDS = ("text", "list", "inbound", "number", "vector")  # as the end of a specification
-COUNTS = ("text", "list", "inbound")
-SEVERAL = ("text", "number", "embed")  # may have more than one column
+KINDS = (
+    "text",
+    "list",
+    "inbound",
+    "number",
+    "vector",
+)  # what a specification may end with, after a colon
+COUNTS = ("text", "list", "inbound")  # these become matrices of counts
+SEVERAL = ("text", "number", "embed")  # these may have more than one column
 
 
 def parse_views(views):
-    """Return for each view its kind and columns.
+    """Return the kind and the columns of each view.
 
     Parameters
     ----------
     views : dict of str to specification
         See `TextViews`.
+
+    Returns
+    -------
+    specs : dict of str to dict
+        For each view, "kind" and "columns".
     """
     if not isinstance(views, Mapping) or not views:
         raise ValueError(
@@ -32,7 +43,7 @@ def parse_views(views):
 
 
 def _parse(spec, view):
-    """Return kind and columns of one view."""
+    """Return the kind and the columns of one view."""
     if isinstance(spec, Embed):
         columns = [spec.column] if isinstance(spec.column, str) else list(spec.column)
         return _checked("embed", columns, view)
@@ -54,7 +65,7 @@ def _parse(spec, view):
 
 
 def _split(part):
-    """Return column and kind; what follows the last colon counts only if it is a kind."""
+    """Return column and kind. The text after the last colon is a kind only if it is in KINDS."""
     column, _, kind = part.rpartition(":")
     return (column, kind) if column and kind in KINDS else (part, "text")
 
@@ -70,9 +81,9 @@ def _checked(kind, columns, view):
 
 
 def check_columns(specs, names, id_column, *, fitted=False):
-    """Refuse views whose columns are not in the table, and links without ids.
+    """Raise unless the table has the columns of all views, and ids if links are to be found.
 
-    Once links are known, rows need none of their own: who links to them is found by their ids.
+    After `fit` the links are known, so that the table needs its ids but no column of links.
     """
     for view, spec in specs.items():
         columns = list(spec["columns"])
@@ -93,7 +104,10 @@ def check_columns(specs, names, id_column, *, fitted=False):
 
 
 def by_view(what, value, specs, default, kinds=COUNTS):
-    """Return an option for the views of some kinds: one for all, or a dict with some of them."""
+    """Return the value of an option by view, for the views of some kinds.
+
+    `value` is one value for all of them, or a dict. Views that the dict leaves out get `default`.
+    """
     names = [name for name, spec in specs.items() if spec["kind"] in kinds]
     if not isinstance(value, Mapping):
         return dict.fromkeys(names, value)

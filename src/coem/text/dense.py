@@ -1,4 +1,4 @@
-"""Columns of numbers and of vectors, and arrays beside the table, as dense views."""
+"""Dense views: from columns of numbers, from columns of vectors, and from arrays in files."""
 
 import json
 from os import PathLike
@@ -14,7 +14,7 @@ from coem.views import RowError
 
 
 def read_numbers(table, names, view):
-    """Return columns of numbers as float64; a row without any number is NaN as a whole."""
+    """Return columns of numbers as a float64 matrix. A row without numbers becomes a row of NaN."""
     X = np.column_stack([_numbers(column(table, name, view), name, view) for name in names])
     missing = np.isnan(X)
     partly = missing.any(axis=1) & ~missing.all(axis=1)
@@ -32,7 +32,7 @@ def read_numbers(table, names, view):
 
 
 def _numbers(array, name, view):
-    """Return one column as float64, NaN where there is nothing."""
+    """Return one column as float64, with NaN where a value is missing."""
     kind = array.type
     if is_text(kind):
         trimmed = pc.utf8_trim_whitespace(array)
@@ -74,9 +74,9 @@ def _is_number(value):
 
 
 def read_vectors(table, name, view):
-    """Return a column of lists of numbers as rows of a matrix; a row without a list is NaN.
+    """Return a column of lists of numbers as a matrix. A row without a list becomes a row of NaN.
 
-    Where no row has a list the matrix has no columns.
+    If no row has a list, the matrix has no columns.
     """
     array = column(table, name, view)
     if pa.types.is_null(array.type):
@@ -118,7 +118,7 @@ def read_vectors(table, name, view):
 
 
 def _from_json(array, name, view):
-    """Return vectors that are written as JSON lists."""
+    """Return a column of JSON texts as a column of lists of numbers."""
     rows = []
     for row, text in enumerate(array.to_pylist()):
         try:
@@ -132,7 +132,20 @@ def _from_json(array, name, view):
 
 
 def read_array(source, n_rows, view):
-    """Return an array, or what the file of that path holds, with one row a row of the table."""
+    """Return an array of numbers that has one row per row of a table.
+
+    Parameters
+    ----------
+    source : array, sparse matrix, or path of a .npy file
+    n_rows : int
+        The number of rows of the table.
+    view : str
+        The name of the view, for error messages.
+
+    Returns
+    -------
+    array : ndarray or sparse matrix of shape (n_rows, n_columns)
+    """
     where = "the array"
     if isinstance(source, str | PathLike):
         where = str(source)
@@ -162,14 +175,14 @@ def _load(path, view):
         raise ValueError(
             f"view {view!r}: {path} cannot be read ({error.strerror or error})"
         ) from error
-    except (ValueError, EOFError) as error:  # NumPy advises to trust it, which is no good idea
+    except (ValueError, EOFError) as error:  # the message of NumPy advises to allow pickles
         raise ValueError(
             f"view {view!r}: {path} is no .npy file of numbers; write it with numpy.save"
         ) from error
 
 
 def _check_finite(X, view):
-    """Refuse infinite numbers."""
+    """Raise unless all numbers are finite or NaN."""
     infinite = np.isinf(X).any(axis=1)
     if infinite.any():
         raise RowError(view, int(infinite.argmax()), " has an infinite number; leave it out")
