@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from coem.kernels import _compiled
+from coem.kernels import posterior as kernel
 from coem.typing import Array
 
 Rule = Literal["soft", "hard"]
@@ -51,18 +51,9 @@ def posterior(
         single precision those below 1e-9 are zero: after a few rounds most rows have one or two
         components left, and the M step skips the others.
     """
-    n, k = log_prob.shape
     log_joint = np.ascontiguousarray(log_prob, dtype=np.float64)
-    resp = np.empty((n, k)) if out is None else out
-    evidence, objective = np.empty(n), np.empty(n)
-    _compiled.posterior(
-        log_joint,
-        np.ascontiguousarray(log_weights, dtype=np.float64),
-        None if allowed is None else np.ascontiguousarray(allowed).view(np.uint8),
-        beta,
-        rule == "hard",
-        evidence,
-        objective,
-        resp,
+    resp = np.empty(log_prob.shape) if out is None else out
+    evidence, objective = kernel.posterior(
+        log_joint, log_weights, allowed, beta=beta, hard=rule == "hard", resp=resp
     )
     return Posterior(resp, log_joint, evidence, objective)
