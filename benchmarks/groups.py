@@ -15,8 +15,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import normalized_mutual_info_score
 
 from coem import MixtureClusterer
-from coem.cli._job import TOL
-from coem.cli._options import LENGTH
+from coem.cli.defaults import LENGTH, TOL
 from coem.datasets import fetch_cluto
 from coem.families import Multinomial
 from coem.selection import stability

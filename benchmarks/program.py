@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from coem.datasets._newsgroups import read_posts
+from coem.datasets import fetch_20newsgroups
 
 SCRIPT = """
 import csv, sys
@@ -46,14 +46,15 @@ def main():
 
 
 def write_posts(file):
-    """Write all posts that have a word, one a row."""
-    posts = [post for post in read_posts("19997") if post.body.strip()]
+    """Write all posts that have a word, one per row."""
+    data = fetch_20newsgroups(views=("subject",))
+    pairs = zip(data.text, data.target_names[data.target], strict=True)
+    posts = [(body, group) for body, group in pairs if body.strip()]
     with file.open("w", encoding="utf-8", newline="") as target:
         writer = csv.writer(target)
         writer.writerow(["id", "body", "group"])
-        for number, post in enumerate(posts):
-            text = post.body.replace("\0", " ")
-            writer.writerow([number, text, post.group])
+        for number, (body, group) in enumerate(posts):
+            writer.writerow([number, body.replace("\0", " "), group])
 
 
 def clock(*arguments):

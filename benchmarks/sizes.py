@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coem import MixtureClusterer, Views
-from coem.cli._options import LENGTH
+from coem.cli.defaults import LENGTH
 from coem.datasets import fetch_cluto, fetch_cora
 from coem.families import Multinomial
 from coem.selection import choose_k

@@ -43,6 +43,7 @@ def test_accuracy_is_that_of_cross_validation(here, coem):
     from coem.cli import _job
     from coem.cli._talk import Talk
     from coem.cli.classify import command
+    from coem.cli.defaults import TOL
 
     noisy(here / "a.csv", 60)
     told = json.loads(coem("classify", "a.csv", "--label", "topic", "--json").stdout)
@@ -51,7 +52,7 @@ def test_accuracy_is_that_of_cross_validation(here, coem):
     labels = _job.labels_of(documents, "topic")
     reader = _job.text_views(options, documents, scale_length=600)
     views = _job.to_views(reader, documents, Talk(quiet=True), leave_out="topic")
-    model = MixtureClassifier(tol=_job.TOL, max_iter=200, random_state=0)
+    model = MixtureClassifier(tol=TOL, max_iter=200, random_state=0)
     folds = LabeledKFold(5, random_state=0)
     scores = cross_val_score(model, views, labels, cv=folds)
     assert told["accuracy"] == pytest.approx(scores.mean())

@@ -12,7 +12,6 @@ import numpy as np
 from coem.cli._program import PLACE
 from coem.cli._talk import Talk
 
-TOL = 1e-4  # relative; groups and classes hardly change after that
 FOLDERS = "label"  # the column that says in which sub-folder a text is
 # What other programs write for nothing, beside nan in any case; "none" and "na" may be classes.
 NO_LABELS = frozenset(("-1", "-1.0", "None", "null", "NULL", "NA", "<NA>", "N/A", "n/a"))

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from coem.cli._config import read_config
+from coem.cli.defaults import LENGTH
 
 Decorator = Callable[[Any], Any]
 
-LENGTH = 150.0  # docs/design.md, "The program", has the measurements
 FORMATS = ("csv", "jsonl", "parquet")
 
 

@@ -53,7 +53,8 @@ def command(**options: Any) -> None:
 def choose(options: dict[str, Any], views: Any, family: Any, talk: Talk) -> Any:
     """Return the choice of the number of groups."""
     from coem import MixtureClusterer
-    from coem.cli._job import TOL, threads
+    from coem.cli._job import threads
+    from coem.cli.defaults import TOL
     from coem.selection import choose_k
 
     with talk.progress("numbers of groups", len(options.get("among") or ()) or None) as bar:

@@ -133,7 +133,8 @@ def _model(
 ) -> Any:
     """Return the model, and what the doctor said."""
     from coem import MixtureClassifier
-    from coem.cli._job import TOL, threads
+    from coem.cli._job import threads
+    from coem.cli.defaults import TOL
 
     spare = all(_can_hold_out(labels[train]) for train, _ in folds) and _can_hold_out(labels)
     if not spare:

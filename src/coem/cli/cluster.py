@@ -85,7 +85,8 @@ def _choose(options: dict[str, Any], views: Any, family: Any, talk: Talk) -> int
 def fit_groups(options: dict[str, Any], views: Any, k: int, family: Any, talk: Talk) -> Any:
     """Return the best of some runs, and what the others say of its groups."""
     from coem import MixtureClusterer
-    from coem.cli._job import TOL, threads
+    from coem.cli._job import threads
+    from coem.cli.defaults import TOL
     from coem.selection import stability
 
     model = MixtureClusterer(k, family=family, max_iter=options["max_iter"], tol=TOL)

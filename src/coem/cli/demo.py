@@ -98,7 +98,7 @@ def _one_view(options: dict[str, Any]) -> dict[str, Any]:
 def _few_labels(options: dict[str, Any]) -> dict[str, Any]:
     """Return the accuracy on modules without a label, from a few labels a chapter."""
     from coem import MixtureClassifier
-    from coem.cli._job import TOL
+    from coem.cli.defaults import TOL
     from coem.text import ScaleLength
 
     _, views, chapters = _read(options)
