@@ -1,6 +1,6 @@
 """Defaults of the program that differ from those of the library, because measurements say so.
 
-docs/design.md, "The program", has the measurements; benchmarks/groups.py repeats them.
+docs/measurements.md, "Groups of the program", has the figures; benchmarks/groups.py repeats them.
 """
 
 TOL = 1e-4  # a fit ends when the objective changes by less, relative; groups hardly change then
