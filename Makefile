@@ -13,7 +13,7 @@ endif
 FILES := $(shell find src/coem -name '*.py' | sort | cksum | cut -d' ' -f1)
 READY := $(VENV)/.ready-$(FILES)
 
-.PHONY: setup test lint format bench experiments demo clean
+.PHONY: setup test lint format bench compare experiments demo clean
 
 setup: $(READY)
 
@@ -50,6 +50,11 @@ bench: setup
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/text_views.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/report.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/program.py
+
+# Time, memory and results of this checkout against another one: make compare OLD=../before
+compare: setup
+	@test -n "$(OLD)" || (echo "usage: make compare OLD=path-of-the-other-checkout [ARGS=--quick]"; exit 2)
+	$(BIN)/python benchmarks/side_by_side.py --old $(OLD)/src --new src $(ARGS)
 
 experiments: setup
 	$(BIN)/python benchmarks/citations.py
