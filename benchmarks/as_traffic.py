@@ -7,8 +7,9 @@ from trials import side_by_side, table
 
 from coem import AspectModel, TrafficModel, couple
 from coem.datasets import fetch_as_graph, walk_steps
-from coem.latent.runs import RunCoupling, couple_hubs
 from coem.latent.traffic import Traffic
+from coem.latent.transitions import couple_hubs
+from coem.run_coupling import RunCoupling
 from coem.schedules import Steps
 
 ITER = 50  # I of the paper: iterations before and after a coupling

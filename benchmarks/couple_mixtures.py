@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 from trials import side_by_side, table
 
-from coem import AspectModel, MixtureClusterer, RowCoupling
+from coem import AspectModel, MixtureClusterer, RunCoupling
 from coem.datasets import fetch_20newsgroups, fetch_citeseer, fetch_cluto, fetch_cora
 from coem.latent.shared_rows import transition_of
 from coem.metrics import cluster_entropy
@@ -26,18 +26,24 @@ SETS = ("re0", "tr11", "wap", "hitech", "20 Newsgroups", "Cora", "Citeseer", "Co
 
 WORDS = "one coupling through the words"
 
+
+def rows(n_couplings, n_rounds, among="all", include_self=True):
+    """Return a coupling of runs through the rows."""
+    return RunCoupling("rows", among, include_self, n_couplings, n_rounds)
+
+
 # Ways to spend 240 rounds; the rounds after the last coupling are `max_iter`.
 WAYS = {
     "8 runs of 30": {"n_init": 8, "max_iter": 30},
     "4 runs of 60": {"n_init": 4, "max_iter": 60},
     "the same, annealed": {"n_init": 4, "max_iter": 60, "beta": Linear(0.02, 1.0, 40)},
-    "one coupling, ring, others alone": {"coupling_of_runs": RowCoupling(1, 30, "ring", own=False)},
-    "one coupling, all, others alone": {"coupling_of_runs": RowCoupling(1, 30, "all", own=False)},
-    "one coupling, all": {"coupling_of_runs": RowCoupling(1, 30)},
-    "three, ring, others alone": {"coupling_of_runs": RowCoupling(3, 15, "ring", own=False)},
-    "three, ring": {"coupling_of_runs": RowCoupling(3, 15, "ring")},
-    "three, all (the default)": {"coupling_of_runs": RowCoupling()},
-    "the default, annealed": {"coupling_of_runs": RowCoupling(), "beta": Linear(0.02, 1.0, 40)},
+    "one coupling, ring, others alone": {"coupling_of_runs": rows(1, 30, "ring", False)},
+    "one coupling, all, others alone": {"coupling_of_runs": rows(1, 30, "all", False)},
+    "one coupling, all": {"coupling_of_runs": rows(1, 30)},
+    "three, ring, others alone": {"coupling_of_runs": rows(3, 15, "ring", False)},
+    "three, ring": {"coupling_of_runs": rows(3, 15, "ring")},
+    "three, all (the default)": {"coupling_of_runs": rows(3, 15)},
+    "the default, annealed": {"coupling_of_runs": rows(3, 15), "beta": Linear(0.02, 1.0, 40)},
     WORDS: {},
 }
 

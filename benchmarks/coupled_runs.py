@@ -100,7 +100,7 @@ WHO = {
     "all": {"among": "all"},
     "ring": {"among": "ring"},
     "pairs": {"among": "pairs"},
-    "itself": {"itself": True},
+    "itself": {"among": "self"},
 }
 
 

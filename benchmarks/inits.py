@@ -23,6 +23,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from trials import side_by_side, table
 
 from coem import MixtureClusterer, Views, initialise
+from coem.coupling import as_coupling
 from coem.datasets import (
     fetch_20newsgroups,
     fetch_citeseer,
@@ -31,6 +32,7 @@ from coem.datasets import (
     fetch_webkb,
 )
 from coem.families import Gaussian
+from coem.initialise import spherical, starts
 from coem.metrics import cluster_entropy
 from coem.schedules import Geometric
 
@@ -55,7 +57,7 @@ PARTS = {
     "co-EM, 1": ("co-em", 1, 3, 7),
     "co-EM, 8": ("co-em", 8, 3, 7),
 }
-WHOLE_START = initialise._spherical
+WHOLE_START = starts.spherical
 
 
 def main():
@@ -120,9 +122,9 @@ def by_parts(views, target, part, seed):
     coupling, *numbers = PARTS[part]
     if coupling == "co-em" and len(views.names) == 1:  # nothing to couple: as before
         return (np.nan,) * 3
-    initialise.BEGINNINGS, initialise.FIRST_ROUNDS, initialise.MORE_ROUNDS = numbers
-    initialise._spherical = lambda model, data, rng: WHOLE_START(
-        replace(model, coupling=coupling), data, rng
+    spherical.BEGINNINGS, spherical.FIRST_ROUNDS, spherical.MORE_ROUNDS = numbers
+    starts.spherical = lambda model, part: WHOLE_START(
+        replace(model, coupling=as_coupling(coupling)), part
     )
     model = MixtureClusterer(len(np.unique(target)), n_jobs=1, random_state=seed)
     return timed(model, views, target)

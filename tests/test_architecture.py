@@ -6,6 +6,7 @@ module whose name begins with an underscore", so that this is a test.
 """
 
 import ast
+import statistics
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,50 @@ def test_private_names_are_imported_by_their_own_package_alone():
 def test_private_imports_are_found(module, line, found):
     modules = {"coem.text._tables", "coem.kernels._compiled", "coem.cli._job"}
     assert private_imports(line, module, modules) == found
+
+
+# -- budgets ---------------------------------------------------------------------------------------
+
+LONGEST_FUNCTION = 40  # lines of a body, the docstring not counted
+LONGEST_FILE = 400
+LONGEST_ESTIMATOR = 300
+MEDIAN_FILE = 150
+
+
+def package_files():
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def n_lines(path):
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def long_functions(source):
+    """Return the functions whose bodies are too long, and by how many lines."""
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        has_docstring = ast.get_docstring(node) is not None
+        body = node.body[1:] if has_docstring else node.body
+        length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+        if length > LONGEST_FUNCTION:
+            found[node.name] = length
+    return found
+
+
+@pytest.mark.parametrize("path", package_files(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_files_and_functions_are_short(path):
+    assert long_functions(path.read_text(encoding="utf-8")) == {}
+    assert n_lines(path) <= (LONGEST_ESTIMATOR if "estimators" in path.parts else LONGEST_FILE)
+
+
+def test_the_median_file_is_short():
+    assert statistics.median(n_lines(path) for path in package_files()) <= MEDIAN_FILE
+
+
+def test_a_long_function_is_found():
+    body = "\n".join("    x = 1" for _ in range(LONGEST_FUNCTION + 1))
+    docstring = '    """' + "\n    words" * 50 + '"""'
+    assert long_functions(f"def f():\n{body}") == {"f": LONGEST_FUNCTION + 1}
+    assert long_functions(f"def f():\n{docstring}\n    return 1") == {}

@@ -4,12 +4,16 @@ import ast
 import re
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from coem.coupling import COUPLINGS
 from coem.families.laws import LAWS
+from coem.laws import COUPLING_LAWS, RULE_LAWS
+from coem.posterior import RULES
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -23,12 +27,23 @@ def blocks(page: Path) -> list[str]:
 
 NAMES = (
     "docs/adding-a-family.md",
+    "docs/adding-a-coupling.md",
     "docs/report.md",
     "docs/papers/bickel-scheffer-2004.md",
     "README.md",
     "docs/recipes.md",
 )
 PAGES = [ROOT / name for name in NAMES if blocks(ROOT / name)]
+
+
+@pytest.fixture(autouse=True)
+def registries() -> Iterator[None]:
+    """Forget what a page registers."""
+    kept = dict(COUPLINGS), dict(RULES)
+    yield
+    for registry, before in zip((COUPLINGS, RULES), kept, strict=True):
+        registry.clear()
+        registry.update(before)
 
 
 @pytest.fixture
@@ -48,6 +63,14 @@ def test_the_guide_to_families_names_every_law_in_order() -> None:
     table = text[text.index("| law |") : text.index("An M step that stays beside")]
     names = re.findall(r"^\| (\w+) \|", table, re.MULTILINE)
     assert names == ["law", *(law.__name__[1:] for law in LAWS)]
+
+
+def test_the_guide_to_couplings_names_every_law_in_order() -> None:
+    text = (ROOT / "docs/adding-a-coupling.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| law \|.*?\n\n", text, re.DOTALL | re.MULTILINE)
+    for table, laws in zip(tables, (COUPLING_LAWS, RULE_LAWS), strict=True):
+        names = re.findall(r"^\| (\w+) \|", table, re.MULTILINE)
+        assert names == ["law", *(law.__name__[1:] for law in laws)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

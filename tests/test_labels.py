@@ -312,7 +312,7 @@ def test_batches_with_sets(lam):
     assert first.classes_.tolist() == ["a", "b", "c"]
     with pytest.raises(ValueError, match="class 'd' has no labelled row"):
         MixtureClassifier().partial_fit(X, loose(), classes=["a", "b", "c", "d"])
-    with pytest.raises(ValueError, match="label 'c' is none of the classes"):
+    with pytest.raises(ValueError, match="label 'c' is not one of the classes"):
         MixtureClassifier().partial_fit(X, loose(), classes=["a", "b"])
 
 

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
         couple,
     )
     from coem.labels import Not
-    from coem.latent.runs import RunCoupling
-    from coem.latent.shared_rows import RowCoupling
     from coem.models import ModelFileError, load, read_info, save
+    from coem.run_coupling import RowCoupling, RunCoupling
     from coem.views import Views
 
     __version__: str
@@ -45,8 +44,8 @@ __all__ = [
 _HOMES = {
     "MultiViewAgglomerative": "coem.agglomerative",
     "Not": "coem.labels",
-    "RowCoupling": "coem.latent.shared_rows",
-    "RunCoupling": "coem.latent.runs",
+    "RowCoupling": "coem.run_coupling",
+    "RunCoupling": "coem.run_coupling",
     "Views": "coem.views",
     **dict.fromkeys(("ModelFileError", "load", "read_info", "save"), "coem.models"),
 }

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from copy import copy
+from functools import partial
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -67,12 +68,12 @@ def entropy_trace(estimator, X, y):
 class _Onlooker(MixtureClusterer):
     """A clusterer that labels `rows` after every round, and lists in `seen` what each run said."""
 
-    def _keeper(self, model, index, saved):
-        def note(state, last):
+    def _look_on(self, mixture):
+        def note(index, theta, past, over):
             # A copy, because runs may share the estimator; the engine is taken by the run itself.
             now = copy(self).set_params(engine=None, n_jobs=1)
-            now._set_theta(model, state.theta)
-            now.beta_ = state.history[-1].beta
+            now._set_theta(mixture, theta)
+            now.beta_ = past.history[-1].beta
             self.seen[index].append(now.predict(self.rows))
 
-        return note
+        return lambda index: partial(note, index)

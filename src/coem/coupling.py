@@ -1,18 +1,103 @@
-"""Couplings: whose posteriors a view learns from.
+"""Couplings of views: which posteriors there are, and what each view learns from.
 
-Posteriors of several views are stacked as (n_views, n_rows, n_components); `empty` says, for
-(n_rows, n_views), where a view has nothing to say, or is None if that is nowhere.
+A coupling is a value. To add one, write a class with the methods of `Coupling` and `register` it;
+the laws of couplings then run on it (docs/adding-a-coupling.md).
+
+Posteriors are stacked as (n_slots, n_rows, n_components). `empty` (n_rows, n_views) marks the rows
+that are empty in a view; None says that no row is empty anywhere.
 """
 
-from typing import Literal
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
 from coem.typing import Array
 
-Coupling = Literal["co-em", "joint"]
 
-COUPLINGS: tuple[Coupling, ...] = ("co-em", "joint")
+class Coupling(ABC):
+    """How views are coupled. A subclass is a frozen dataclass."""
+
+    @abstractmethod
+    def slots(self, n_views: int) -> tuple[tuple[int, ...], ...]:
+        """Return the posteriors that are kept: for each slot the views that it is inferred from.
+
+        Every view belongs to one slot. A round has one turn per slot, in which the views of the
+        slot get new parameters. With more than one slot, each slot is one view.
+        """
+
+    @abstractmethod
+    def lesson(self, posteriors: Array, turn: int, eta: float, empty: Array | None) -> Array:
+        """Return the responsibilities (n_rows, n_components) that a turn learns from.
+
+        With several slots, a row that is empty in the view of the turn has no part: zero.
+        """
+
+    @abstractmethod
+    def never_falls(self, eta: float) -> bool:
+        """Return True if every turn learns from the posterior that its own parameters gave.
+
+        All steps then maximise one free energy, which cannot fall.
+        """
+
+
+@dataclass(frozen=True)
+class Joint(Coupling):
+    """One posterior from the product of the views (Bickel & Scheffer 2005, Eq. 19)."""
+
+    def slots(self, n_views: int) -> tuple[tuple[int, ...], ...]:
+        """Return one slot for all views."""
+        return (tuple(range(n_views)),)
+
+    def lesson(self, posteriors: Array, turn: int, eta: float, empty: Array | None) -> Array:
+        """Return the one posterior."""
+        return np.asarray(posteriors[0])
+
+    def never_falls(self, eta: float) -> bool:
+        """Return True: this is EM."""
+        return True
+
+
+@dataclass(frozen=True)
+class CoEM(Coupling):
+    """One posterior per view; each view learns from those of the others (2005, Table 1)."""
+
+    def slots(self, n_views: int) -> tuple[tuple[int, ...], ...]:
+        """Return one slot per view."""
+        return tuple((v,) for v in range(n_views))
+
+    def lesson(self, posteriors: Array, turn: int, eta: float, empty: Array | None) -> Array:
+        """Return the posteriors of the view and of the others, mixed by `eta`."""
+        return blend(posteriors, turn, eta, empty)
+
+    def never_falls(self, eta: float) -> bool:
+        """Return True if the views do not listen to each other."""
+        return eta == 0
+
+
+COUPLINGS: dict[str, Coupling] = {}
+
+
+def register(name: str, coupling: Coupling) -> None:
+    """Let estimators take a coupling by its name."""
+    if not isinstance(coupling, Coupling):
+        raise TypeError(f"coupling must be a Coupling, got {coupling!r}")
+    COUPLINGS[name] = coupling
+
+
+register("co-em", CoEM())
+register("joint", Joint())
+
+
+def as_coupling(value: str | Coupling) -> Coupling:
+    """Return the coupling that a name stands for, or the coupling itself."""
+    if isinstance(value, Coupling):
+        return value
+    if not isinstance(value, str) or value not in COUPLINGS:
+        raise ValueError(
+            f"coupling must be one of {', '.join(map(repr, COUPLINGS))}, got {value!r}"
+        )
+    return COUPLINGS[value]
 
 
 def average(posteriors: Array, empty: Array | None) -> Array:
@@ -26,11 +111,11 @@ def average(posteriors: Array, empty: Array | None) -> Array:
 
 
 def blend(posteriors: Array, v: int, eta: float, empty: Array | None) -> Array:
-    r"""Return what view `v` learns from: Bickel & Scheffer (2005), Eq. 13.
+    r"""Return what view `v` learns from in co-EM: Bickel & Scheffer (2005), Eq. 13.
 
-    :math:`(1 - \eta) P_v + \frac{\eta}{s - 1} \sum_{u \neq v} P_u`, the average running over the
-    other views that are not empty; a row whose other views are all empty keeps the posterior of
-    the view itself. A row that is empty in view `v` has no part in it: zero.
+    :math:`(1 - \eta) P_v + \frac{\eta}{s - 1} \sum_{u \neq v} P_u`, where the average runs over the
+    other views that are not empty. A row whose other views are all empty keeps the posterior of
+    view `v`. A row that is empty in view `v` has no part: zero.
     """
     own = posteriors[v]
     if len(posteriors) == 1 or eta == 0:
@@ -46,56 +131,14 @@ def blend(posteriors: Array, v: int, eta: float, empty: Array | None) -> Array:
 
 
 def handed_on(there: Array, v: int) -> Array:
-    """Return whose partition view `v` learns from, for each row (Bickel & Scheffer 2004, Table 1).
+    """Return which view's partition view `v` learns from, for each row (2004, Table 1).
 
-    That is the view before it, the first following the last; if that one has nothing to say of a
-    row, the one before, and so on, until the view itself. `there` (n_rows, n_views) tells who has;
-    -1 if nobody has.
+    It is the view before `v`; the last view comes before the first. If that view is empty in a row,
+    it is the one before it, and so on, until `v` itself. `there` (n_rows, n_views) is True where
+    a view has a partition; -1 stands for rows without any.
     """
     n_rows, n_views = there.shape
     order = [(v - step) % n_views for step in range(1, n_views + 1)]
     first = there[:, order].argmax(axis=1)
     source = np.array(order)[first]
     return np.where(there[np.arange(n_rows), source], source, -1)
-
-
-def dissent(log_posteriors: Array, empty: Array | None) -> Array:
-    r"""Return how much the views of every row disagree: a row's share of 2005, Eq. 10.
-
-    :math:`\frac{1}{s - 1} \sum_{v \neq u} \sum_j P_v(j) \log \frac{P_v(j)}{P_u(j)}`, the sums over
-    the non-empty views, `s` being their number.
-    """
-    present = _present(log_posteriors, empty)
-    prob = np.exp(log_posteriors)
-    n_present = present.sum(axis=0)
-    own = np.einsum("vnk,vnk,vn->n", prob, log_posteriors, present)
-    cross = np.einsum(
-        "nk,nk->n",
-        np.einsum("vnk,vn->nk", prob, present),
-        np.einsum("vnk,vn->nk", log_posteriors, present),
-    )
-    # sum over u != v of P_v (log P_v - log P_u) = n own - cross, the terms u = v cancelling
-    total = (n_present * own - cross) / np.maximum(n_present - 1, 1)
-    return np.asarray(np.where(n_present > 1, total, 0.0))
-
-
-def agreement(log_posteriors: Array, empty: Array | None) -> tuple[Array, Array]:
-    """Return the share of pairs of views that agree on a row's best component, and if it has any.
-
-    For two views this is what Bickel & Scheffer (2004), Eq. 16, averages over the rows.
-    """
-    return agreeing(log_posteriors.argmax(axis=2), _present(log_posteriors, empty))
-
-
-def agreeing(best: Array, present: Array) -> tuple[Array, Array]:
-    """Return the same for the component (n_views, n_rows) that each view gives to a row."""
-    same = (best[:, np.newaxis] == best) * present[:, np.newaxis] * present
-    n_present = present.sum(axis=0)
-    pairs = n_present * (n_present - 1)
-    alike = same.sum(axis=(0, 1)) - n_present
-    return alike / np.maximum(pairs, 1), pairs > 0
-
-
-def _present(log_posteriors: Array, empty: Array | None) -> Array:
-    n_views, n_rows, _ = log_posteriors.shape
-    return np.ones((n_views, n_rows)) if empty is None else (~empty.T).astype(np.float64)

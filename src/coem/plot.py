@@ -5,7 +5,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.metrics import expected_calibration_error, reliability_curve
 from coem.report.agreement import rates
-from coem.report.reading import read
+from coem.report.readers import read
 from coem.report.words import lengths_of, name_groups, names_of, words_of
 
 __all__ = [

@@ -1,15 +1,17 @@
-"""Posterior rules: from the log joint of a block to responsibilities and what they are worth."""
+"""Posterior rules: from the log joint of some rows to responsibilities and their value.
 
-from typing import Literal, NamedTuple
+A rule is a value. To add one, write a class with the method of `Rule` and `register` it; the laws
+of rules then run on it.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from coem.kernels import posterior as kernel
 from coem.typing import Array
-
-Rule = Literal["soft", "hard"]
-
-RULES: tuple[Rule, ...] = ("soft", "hard")
 
 
 class Posterior(NamedTuple):
@@ -21,39 +23,123 @@ class Posterior(NamedTuple):
     objective: Array  # (n,) float64, what the rule maximises, before the row weight
 
 
-def posterior(
-    log_prob: Array,
-    log_weights: Array,
-    *,
-    rule: Rule = "soft",
-    beta: float = 1.0,
-    allowed: Array | None = None,
-    out: Array | None = None,
-) -> Posterior:
-    r"""Apply a posterior rule to a block of rows.
+class Rule(ABC):
+    """How responsibilities follow from the log joint. A subclass is a frozen dataclass."""
 
-    Parameters
-    ----------
-    log_prob : ndarray of shape (n, k), float64
-        Log p(x | component). Overwritten.
-    log_weights : ndarray of shape (k,)
-        Log mixture weights; must be finite.
-    rule : {"soft", "hard"}
-        Soft: responsibilities :math:`\propto (\alpha_j p(x \mid j))^\beta`, worth
-        :math:`\frac{1}{\beta} \log \sum_j (\alpha_j p(x \mid j))^\beta`, the tempered free energy.
-        Hard: all to the best component, worth its log joint (classification EM).
-    beta : float
-        Inverse temperature. At 0 every allowed component gets the same.
-    allowed : ndarray of bool of shape (n, k), optional
-        Which components a row may belong to: how labels enter.
-    out : ndarray of shape (n, k), optional
-        Where the responsibilities go, float32 or float64; by default a new float64 array. In
-        single precision those below 1e-9 are zero: after a few rounds most rows have one or two
-        components left, and the M step skips the others.
+    @abstractmethod
+    def apply(
+        self,
+        log_prob: Array,
+        log_weights: Array,
+        *,
+        beta: float = 1.0,
+        allowed: Array | None = None,
+        out: Array | None = None,
+    ) -> Posterior:
+        """Return the posterior of some rows.
+
+        Parameters
+        ----------
+        log_prob : ndarray of shape (n, k), float64
+            Log p(x | component). Overwritten.
+        log_weights : ndarray of shape (k,)
+            Log mixture weights; must be finite.
+        beta : float
+            Inverse temperature. At 0 every allowed component gets the same.
+        allowed : ndarray of bool of shape (n, k), optional
+            Which components a row may belong to: how labels enter.
+        out : ndarray of shape (n, k), optional
+            Where the responsibilities go, float32 or float64; by default a new float64 array. In
+            single precision those below 1e-9 are zero: after a few rounds most rows have one or
+            two components left, and the M step skips the others.
+        """
+
+    @abstractmethod
+    def entropy(self, resp: Array) -> Array:
+        """Return the entropy (n,) of responsibilities that counts in the free energy.
+
+        The objective of a row is its expected log joint plus this entropy divided by beta. Of all
+        responsibilities that a rule may return, it returns those with the largest objective.
+        """
+
+
+@dataclass(frozen=True)
+class _KernelRule(Rule):
+    """A rule that the compiled kernel knows."""
+
+    hard: ClassVar[bool]
+
+    def apply(
+        self,
+        log_prob: Array,
+        log_weights: Array,
+        *,
+        beta: float = 1.0,
+        allowed: Array | None = None,
+        out: Array | None = None,
+    ) -> Posterior:
+        """Return the posterior of some rows; see `Rule`."""
+        log_joint = np.ascontiguousarray(log_prob, dtype=np.float64)
+        resp = np.empty(log_joint.shape) if out is None else out
+        evidence, objective = kernel.posterior(
+            log_joint, log_weights, allowed, beta=beta, hard=self.hard, resp=resp
+        )
+        return Posterior(resp, log_joint, evidence, objective)
+
+
+@dataclass(frozen=True)
+class Soft(_KernelRule):
+    r"""Responsibilities :math:`\propto (\alpha_j p(x \mid j))^\beta`.
+
+    The objective is the tempered free energy
+    :math:`\frac{1}{\beta} \log \sum_j (\alpha_j p(x \mid j))^\beta`.
     """
-    log_joint = np.ascontiguousarray(log_prob, dtype=np.float64)
-    resp = np.empty(log_prob.shape) if out is None else out
-    evidence, objective = kernel.posterior(
-        log_joint, log_weights, allowed, beta=beta, hard=rule == "hard", resp=resp
-    )
-    return Posterior(resp, log_joint, evidence, objective)
+
+    hard: ClassVar[bool] = False
+
+    def entropy(self, resp: Array) -> Array:
+        """Return Shannon's entropy in nats."""
+        prob = np.asarray(resp, dtype=np.float64)
+        logs = np.log(np.where(prob > 0, prob, 1.0))
+        return np.asarray(-np.einsum("nk,nk->n", prob, logs))
+
+
+@dataclass(frozen=True)
+class Hard(_KernelRule):
+    """All to the best component, whose log joint is the objective (classification EM)."""
+
+    hard: ClassVar[bool] = True
+
+    def entropy(self, resp: Array) -> Array:
+        """Return zeros: no other assignment is considered."""
+        return np.zeros(len(resp))
+
+
+RULES: dict[str, Rule] = {}
+
+
+def register(name: str, rule: Rule) -> None:
+    """Let estimators take a posterior rule by its name."""
+    if not isinstance(rule, Rule):
+        raise TypeError(f"rule must be a Rule, got {rule!r}")
+    RULES[name] = rule
+
+
+register("soft", Soft())
+register("hard", Hard())
+
+
+def as_rule(value: str | Rule) -> Rule:
+    """Return the posterior rule that a name stands for, or the rule itself."""
+    if isinstance(value, Rule):
+        return value
+    if not isinstance(value, str) or value not in RULES:
+        raise ValueError(f"posterior must be one of {', '.join(map(repr, RULES))}, got {value!r}")
+    return RULES[value]
+
+
+def posterior(
+    log_prob: Array, log_weights: Array, *, rule: str | Rule = "soft", **settings: Any
+) -> Posterior:
+    """Return the posterior of some rows by a rule; see `Rule.apply` for the settings."""
+    return as_rule(rule).apply(log_prob, log_weights, **settings)

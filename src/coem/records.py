@@ -1,13 +1,13 @@
 """Records of a fit, one per round or per restart, and functions that follow a running fit."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import Bunch
 
-from coem.em import Monitor, Round
+from coem.em import Round
 from coem.views import html_table
 
 if TYPE_CHECKING:
@@ -47,11 +47,13 @@ def round_record(record: Round, names: tuple[str, ...]) -> Bunch:
     return Bunch(**fields, log_likelihood=dict(zip(names, values, strict=True)))
 
 
-_watchers: list[Monitor] = []
+Watcher = Callable[[Round], None]
+
+_watchers: list[Watcher] = []
 
 
 @contextmanager
-def watch(look: Monitor) -> Iterator[None]:
+def watch(look: Watcher) -> Iterator[None]:
     """Call `look` with every round of every fit inside the context, in the thread of the fit.
 
     This is not a parameter of an estimator, because watching does not change a fit, and because
@@ -64,8 +66,8 @@ def watch(look: Monitor) -> Iterator[None]:
         _watchers.remove(look)
 
 
-def progress(verbose: int, label: str) -> Monitor:
-    """Return a monitor for `em`: it calls the functions of `watch`, and prints rounds to stderr.
+def progress(verbose: int, label: str) -> Watcher:
+    """Return what follows a run: it calls the functions of `watch`, and prints rounds to stderr.
 
     `verbose` 0 prints nothing, 1 the first and every tenth round, and 10 or more every round.
     """

@@ -136,15 +136,15 @@ def test_permuted_parameters_get_their_classes_back(names, components, coupling,
         random_state=0,
         tol=1e-4,
     ).fit(views, Y)
-    classes, data = model.component_classes_, model._data(views)
+    classes, data = model.component_classes_, model._part(views)
     shares = read_knowledge(Y, N).shares()
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(classes))
-        theta = permuted(model._theta(), order)
-        mixture = model._model()
-        found = by_labels(mixture, theta, data, shares, classes)
+        fitted, weights = model._fitted(), model.weights_[order]
+        mine = replace(fitted, theta=permuted(fitted.theta, order), weights=weights)
+        found = by_labels(mine, data, shares, classes)
         np.testing.assert_array_equal(found, classes[order])
-        found = by_model(mixture, theta, model._theta(), data, classes)
+        found = by_model(mine, fitted, data, classes)
         np.testing.assert_array_equal(found, classes[order])
 
 
@@ -170,11 +170,11 @@ def test_votes_have_weights_and_sets_vote():
     """Rows of class "a" vote for their component by their share, whatever it is called."""
     X = np.repeat(np.eye(2) * 9, 6, axis=0) + 1
     model = MixtureClassifier(**DOUBLE).fit(X, np.repeat(["a", "b"], 6))
-    data, classes = model._data(X), model.component_classes_
+    data, classes = model._part(X), model.component_classes_
 
     def voted(y, weight=None):
         shares = read_knowledge(y, 12).shares(weight)
-        return by_labels(model._model(), model._theta(), data, shares, classes).tolist()
+        return by_labels(model._fitted(), data, shares, classes).tolist()
 
     wrong = ["b", "b", "a", *[None] * 3, "a", *[None] * 5]
     assert voted(wrong) == [1, 0]
@@ -187,14 +187,14 @@ def test_the_nearest_by_the_mean_row():
     """Against all pairings: a component counts once, however many rows it has."""
     X = np.random.default_rng(0).poisson(0.6, size=(60, 12)) + np.eye(60, 12, dtype=int)
     model = MixtureClassifier(**DOUBLE).fit(X, np.arange(60) % 4)
-    data, theta, differ = model._data(X), model._theta(), 0
+    data, fitted, differ = model._part(X), model._fitted(), 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
         mine, theirs = np.log(rng.dirichlet(np.full(12, 5.0), size=(2, 4)))
         weights = rng.dirichlet(np.full(4, 0.5))
-        one = replace(theta, params=(mine,), log_weights=np.log(weights)[None])
-        other = replace(theta, params=(theirs,))
-        found = by_model(model._model(), one, other, data, np.arange(4))
+        one = replace(fitted, theta=replace(fitted.theta, params=(mine,)), weights=weights)
+        other = replace(fitted, theta=replace(fitted.theta, params=(theirs,)))
+        found = by_model(one, other, data, np.arange(4))
         resp = np.exp(log_softmax(X @ mine.T + np.log(weights), axis=1))
         total = -resp.T @ (X @ theirs.T)
         assert found.tolist() == cheapest(total / resp.sum(axis=0)[:, None])
@@ -234,14 +234,14 @@ def test_relabel():
         ("hand", "correspondence must be 'labels', 'em' or a dict"),
         (None, "correspondence must be 'labels', 'em' or a dict"),
         ([1, 0, 2], "correspondence must be 'labels', 'em' or a dict"),
-        ({3: "a"}, "correspondence: 3 is no component; they are 0 to 2"),
-        ({-1: "a"}, "correspondence: -1 is no component"),
-        ({"0": "a"}, "correspondence: '0' is no component"),
-        ({1.0: "a"}, "correspondence: 1.0 is no component"),
-        ({None: "a"}, "correspondence: None is no component"),
-        ({0: "z"}, r"correspondence: 'z' is none of the classes \['a', 'b', 'c'\]"),
-        ({0: None}, "correspondence: None is none of the classes"),
-        ({0: "b", 1: 0}, "correspondence: 0 is none of the classes"),
+        ({3: "a"}, "correspondence: 3 is not a component; components are 0 to 2"),
+        ({-1: "a"}, "correspondence: -1 is not a component"),
+        ({"0": "a"}, "correspondence: '0' is not a component"),
+        ({1.0: "a"}, "correspondence: 1.0 is not a component"),
+        ({None: "a"}, "correspondence: None is not a component"),
+        ({0: "z"}, r"correspondence: 'z' is not one of the classes \['a', 'b', 'c'\]"),
+        ({0: None}, "correspondence: None is not one of the classes"),
+        ({0: "b", 1: 0}, "correspondence: 0 is not one of the classes"),
     ],
 )
 def test_mappings_that_make_no_sense(mapping, words):
@@ -367,7 +367,7 @@ def test_rows_without_a_label_do_not_vote():
     X, y, _ = swapping()
     model = MixtureClassifier(**DOUBLE).fit(X, y)
     shares = read_knowledge(y, 90).shares()
-    args = model._model(), model._theta()
-    whole = by_labels(*args, model._data(X), shares, model.component_classes_)
-    part = Partition((model._data(X).views[0][:3],))
-    np.testing.assert_array_equal(by_labels(*args, part, shares[:3], [0, 1, 2]), whole)
+    fitted = model._fitted()
+    whole = by_labels(fitted, model._part(X), shares, model.component_classes_)
+    part = Partition((model._part(X).views[0][:3],))
+    np.testing.assert_array_equal(by_labels(fitted, part, shares[:3], [0, 1, 2]), whole)

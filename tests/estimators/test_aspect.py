@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from coem import AspectModel, RunCoupling, Views, couple
-from coem.latent.runs import AMONG, VIAS
+from coem.run_coupling import AMONG, VIAS
 from coem.schedules import Linear, Steps
 
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -290,7 +290,7 @@ WRONG = [
     ({"tol": -1}, "tol must be"),
     ({"beta": 0.0}, "beta must be above 0"),
     ({"beta": 1.5}, "beta must lie between 0 and 1"),
-    ({"coupling": "e"}, "coupling must be one of 'xy'"),
+    ({"coupling": "e"}, "coupling must be None, one of 'xy'"),
     ({"coupling": "xy", "n_runs": 1}, "coupling needs two runs: set n_runs"),
     ({"self_coupling": True}, "self_coupling needs a coupling"),
     ({"self_coupling": 3, "coupling": "a"}, "self_coupling must be True or False"),
@@ -305,7 +305,7 @@ WRONG = [
     ({"init": [START, (START[0], START[2], START[1])]}, r"init\[1\] must have arrays"),
     ({"init": [(START[0], START[1] * np.nan, START[2])]}, "finite and 0 or more"),
     ({"init": [(START[0], START[1] * 0, START[2])]}, "no probability above 0"),
-    ({"validation": np.ones((3, 3))}, "validation must hold counts of the same rows"),
+    ({"validation": np.ones((3, 3))}, "validation must have the rows and columns of X"),
     ({"validation": -np.ones((3, 4))}, "Negative values in data: view 'validation', row 0"),
     ({"validation": [np.ones((3, 4)), np.ones((3, 4))]}, "validation must be one matrix"),
     ({"n_jobs": 0}, "n_jobs must be"),

@@ -463,7 +463,7 @@ def test_a_first_batch_needs_a_row_of_every_class():
 
 def test_a_first_batch_has_no_label_beside_the_classes():
     model = MixtureClassifier(**SOON)
-    with pytest.raises(ValueError, match=r"label 'b' is none of the classes \['a'\]"):
+    with pytest.raises(ValueError, match=r"label 'b' is not one of the classes \['a'\]"):
         model.partial_fit(X, Y, classes=["a"])
     assert not hasattr(model, "weights_")
 
@@ -523,9 +523,9 @@ def test_top_features():
         fitted(VIEWS).top_features("text")
     with pytest.raises(ValueError, match=r"view must be one of \['title', 'body'\], got None"):
         fitted(VIEWS).top_features()
-    with pytest.raises(ValueError, match="by must be 'wllr' or 'prob', got 'tfidf'"):
+    with pytest.raises(ValueError, match="by must be one of 'wllr', 'prob', got 'tfidf'"):
         fitted().top_features(by="tfidf")
-    with pytest.raises(ValueError, match="view 'view0': the features of a Gaussian have no prob"):
+    with pytest.raises(ValueError, match="view 'view0': a Gaussian family has no feature prob"):
         fitted(POINTS, family=Gaussian("diag")).top_features()
 
 
@@ -536,7 +536,7 @@ def test_a_number_of_top_features(n):
 
 
 def test_one_component_has_nothing_to_explain():
-    with pytest.raises(ValueError, match="a model with one component, or one class, has nothing"):
+    with pytest.raises(ValueError, match="explain compares two components, or two classes"):
         fitted(n_components=1).explain(X)
 
 

@@ -206,10 +206,10 @@ def test_one_class():
 def test_nothing_to_hold_out():
     y = ["a", "b", "c", *[None] * 17]
     model = MixtureClassifier(calibrate=True)
-    with pytest.raises(ValueError, match="nothing can be held out: every class has one labelled"):
+    with pytest.raises(ValueError, match="no row can be held out, because every class has only"):
         model.fit(X[:20], y)
     assert not hasattr(model, "theta_")  # and it is as it was
-    with pytest.raises(ValueError, match="nothing can be held out"):
+    with pytest.raises(ValueError, match="no row can be held out"):
         MixtureClassifier(components_per_class=[1, 2], cv=3).fit(X[:20], y)
     two = MixtureClassifier(calibrate=True, **FIXED).fit(X[:20], ["a", "b", "c", "a", *[None] * 16])
     assert two.calibration_.n_rows == 2

@@ -27,11 +27,20 @@ class Breaking(LocalEngine):
         super().__init__(n_jobs)
         self.calls = calls
 
-    def reduce(self, function, items):
-        self.calls -= 1
-        if self.calls < 0:
-            raise Stopped
-        return super().reduce(function, items)
+    def open_parts(self, latent, parts, theta):
+        session = super().open_parts(latent, parts, theta)
+        for name in ("e_step", "m_step"):
+            setattr(session, name, self.counted(getattr(session, name)))
+        return session
+
+    def counted(self, step):
+        def work(*args):
+            self.calls -= 1
+            if self.calls < 0:
+                raise Stopped
+            return step(*args)
+
+        return work
 
 
 @pytest.fixture(autouse=True)

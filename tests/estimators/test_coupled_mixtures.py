@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from coem import AspectModel, MixtureClusterer, RowCoupling, Views, couple
+from coem import AspectModel, MixtureClusterer, RunCoupling, Views, couple
 from coem.analysis import entropy_trace
 from coem.datasets import fetch_cluto
 from coem.latent.shared_rows import couple_resp
@@ -22,18 +22,23 @@ def counts(seed=0, n=120, m=30):
 
 
 def make(**settings):
-    usual = {"n_init": 3, "coupling_of_runs": RowCoupling(2, 4), "random_state": 0, "tol": 0.0}
+    usual = {
+        "n_init": 3,
+        "coupling_of_runs": RunCoupling("rows", n_couplings=2, n_rounds=4),
+        "random_state": 0,
+        "tol": 0.0,
+    }
     return MixtureClusterer(K, **(usual | {"max_iter": 6} | settings))
 
 
 def test_phases_are_fits_from_the_coupled_responsibilities(monkeypatch):
     """The slow way: fits one after another, coupled by hand between them."""
-    X, coupling = counts(), RowCoupling(2, 4)
+    X, coupling = counts(), RunCoupling("rows", n_couplings=2, n_rounds=4)
     model = make(coupling_of_runs=coupling, dtype=np.float64).fit(X)
     plain = MixtureClusterer(K, tol=0.0, dtype=np.float64)
     runs = []
     for record in model.runs_:
-        monkeypatch.setattr("coem.estimators._base.draw_seeds", lambda *_, r=record: [r.seed])
+        monkeypatch.setattr("coem.estimators._fit.draw_seeds", lambda *_, r=record: [r.seed])
         runs.append(clone(plain).set_params(max_iter=4).fit(X))
     for phase, rounds in ((0, 4), (1, 6)):
         new, links = couple_resp([run.predict_proba(X) for run in runs], coupling, turn=phase)
@@ -68,7 +73,10 @@ def test_schedules_run_on_through_the_phases():
 @pytest.mark.parametrize("among", ["all", "ring", "pairs"])
 @pytest.mark.parametrize("family", ["multinomial", "gaussian"])
 def test_threads_change_no_bit(among, family):
-    settings = {"family": family, "coupling_of_runs": RowCoupling(2, 3, among)}
+    settings = {
+        "family": family,
+        "coupling_of_runs": RunCoupling("rows", among, n_couplings=2, n_rounds=3),
+    }
     one, two = (make(n_jobs=n, **settings).fit(counts()) for n in (1, 2))
     np.testing.assert_array_equal(one.predict_proba(counts()), two.predict_proba(counts()))
     assert one.objective_ == two.objective_
@@ -120,7 +128,9 @@ def test_fitted_mixtures_of_different_kinds_may_be_coupled():
     two = MixtureClusterer(3, family="gaussian", random_state=0, tol=1e-3).fit(X)
     first, second = couple(one, two, via="rows", X=X)
     assert (first.shape, second.shape) == ((120, K), (120, 3))
-    (a, b), _ = couple_resp([one.predict_proba(X), two.predict_proba(X)], RowCoupling(own=False))
+    (a, b), _ = couple_resp(
+        [one.predict_proba(X), two.predict_proba(X)], RunCoupling("rows", include_self=False)
+    )
     np.testing.assert_allclose(first, a, atol=1e-6)
     np.testing.assert_allclose(second, b, atol=1e-6)
     warm = MixtureClusterer(K, init=first, tol=1e-3).fit(X)
@@ -138,9 +148,9 @@ def test_responsibilities_may_be_coupled_without_models():
 @pytest.mark.parametrize(
     ("a", "b", "X", "words"),
     [
-        (MixtureClusterer(2), np.ones((4, 2)), None, "pass them as X"),
-        (AspectModel(2), np.ones((4, 2)), None, "a is none: AspectModel"),
-        (np.ones((4, 2)), np.ones((5, 2)), None, "of the same rows"),
+        (MixtureClusterer(2), np.ones((4, 2)), None, "pass the rows as X"),
+        (AspectModel(2), np.ones((4, 2)), None, "a is of type AspectModel"),
+        (np.ones((4, 2)), np.ones((5, 2)), None, "a and b must have the same rows"),
         (np.ones((4, 2)), -np.ones((4, 2)), None, "b must hold responsibilities"),
         (np.zeros((4, 2)), np.ones((4, 2)), None, "a: row 0 has no responsibility"),
     ],
@@ -156,11 +166,17 @@ def test_what_has_no_rows_in_common_is_refused(a, b, X, words):
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        ({"coupling_of_runs": "words"}, "coupling_of_runs must be None, 'rows' or a RowCoupling"),
+        (
+            {"coupling_of_runs": "words"},
+            "coupling_of_runs must be None, one of 'rows' or a Run",
+        ),
         ({"coupling_of_runs": 3}, "coupling_of_runs must be"),
-        ({"n_init": 1}, "needs two runs or more: set n_init to 4"),
-        ({"init": np.ones((120, K))}, "needs two runs or more"),
-        ({"checkpoint": "somewhere"}, "checkpoint keeps runs that have nothing to do"),
+        ({"n_init": 1}, "needs at least two runs: set n_init to 4"),
+        ({"init": np.ones((120, K))}, "needs at least two runs"),
+        (
+            {"checkpoint": "somewhere"},
+            "checkpoint works only with runs that do not depend on each other",
+        ),
     ],
 )
 def test_what_cannot_be_coupled_is_refused_before_any_work(bad, words):
@@ -170,7 +186,7 @@ def test_what_cannot_be_coupled_is_refused_before_any_work(bad, words):
 
 def test_a_coupling_survives_cloning():
     model = clone(make())
-    assert model.coupling_of_runs == RowCoupling(2, 4)
+    assert model.coupling_of_runs == RunCoupling("rows", n_couplings=2, n_rounds=4)
 
 
 def test_an_onlooker_sees_the_rounds_of_all_phases():

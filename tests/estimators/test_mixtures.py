@@ -251,7 +251,8 @@ def test_parameters_are_stored_as_given():
 
 # -- records ---------------------------------------------------------------------------------------
 
-ROUND = {"round", "objective", "log_likelihood", "dissent", "agreement_rate", "eta", "beta"}
+ROUND = {"round", "objective", "free_energy", "log_likelihood", "dissent", "agreement_rate"}
+ROUND |= {"eta", "beta"}
 
 
 def test_history():

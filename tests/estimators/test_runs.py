@@ -84,8 +84,8 @@ def test_without_held_out_counts_the_last_phase_is_kept(kind):
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ("bacd", "column 0 is 'b' there and 'a' in X"),
-        ("abce", "column 3 is 'e' there and 'd' in X"),
+        ("bacd", "column 0 is 'b' in validation and 'a' in X"),
+        ("abce", "column 3 is 'e' in validation and 'd' in X"),
     ],
 )
 def test_held_out_columns_have_the_names_of_the_others(kind, names, message):
@@ -116,13 +116,13 @@ def test_a_schedule_that_the_iterations_do_not_end_is_told_of(kind, coupled):
     assert model.history_[-1].beta == 1.0
     for tol in (0.0, 1e-9):
         model.set_params(beta=Linear(0.5, 1.0, 2 * rounds), tol=tol)
-        with pytest.warns(ConvergenceWarning, match=f"beta had come to 0.75 .* takes {2 * rounds}"):
+        with pytest.warns(ConvergenceWarning, match=f"beta was 0.75 .* takes {2 * rounds} "):
             model.fit(train)
     assert model.history_[-1].beta == 0.75
 
 
 def test_rounds_are_rounds_of_couplings(kind):
-    with pytest.raises(ValueError, match=r"rounds=3 counts couplings.* set coupling='x"):
+    with pytest.raises(ValueError, match=r"rounds=3 is a number of couplings.* set coupling='x"):
         kind(2, rounds=3).fit(np.ones((4, 4)))
 
 
@@ -132,9 +132,9 @@ def test_rounds_are_rounds_of_couplings(kind):
         (lambda: RunCoupling("e"), "RunCoupling: via must be one of 'xy'"),
         (lambda: RunCoupling("x", "ringg"), "RunCoupling: among must be one of 'all'"),
         (lambda: RunCoupling(itself="no"), "RunCoupling: itself must be True or False, got 'no'"),
-        (lambda: RowCoupling(among="ringg"), "RowCoupling: among must be one of 'all'"),
-        (lambda: RowCoupling(own="no"), "RowCoupling: own must be True or False, got 'no'"),
-        (lambda: RowCoupling(times=0), "RowCoupling: times must be 1 or more"),
+        (lambda: RunCoupling(include_self=1), "RunCoupling: include_self must be True or False"),
+        (lambda: RunCoupling(n_couplings=0), "RunCoupling: n_couplings must be an integer of 1"),
+        (lambda: RunCoupling(n_rounds=2.5), "RunCoupling: n_rounds must be an integer of 1"),
     ],
 )
 def test_couplings_are_checked_when_they_are_made(make, message):
@@ -182,13 +182,15 @@ def test_models_that_are_coupled_otherwise_are_told_how():
     aspect = AspectModel(2, max_iter=2).fit(X)
     hubs = TrafficModel(2, max_iter=2).fit(X)
     mixture = MixtureClusterer(2, tol=1e-3).fit(X)
-    with pytest.raises(TypeError, match="b is none: MixtureClusterer; couple mixtures with via='r"):
+    with pytest.raises(
+        TypeError, match="b is of type MixtureClusterer; to couple mixtures, use via='r"
+    ):
         couple(aspect, mixture, "xy")
-    with pytest.raises(TypeError, match=r"a is none: TrafficModel; .* by coupling='x'"):
+    with pytest.raises(TypeError, match=r"a is of type TrafficModel; .* set its coupling='x'"):
         couple(hubs, aspect, "c", X)
-    with pytest.raises(TypeError, match=r"a is none: TrafficModel; .* by coupling='x'"):
+    with pytest.raises(TypeError, match=r"a is of type TrafficModel; .* set its coupling='x'"):
         couple(hubs, mixture, "rows", X)
-    with pytest.raises(TypeError, match="b is none: AspectModel; aspect models are coupled via 'x"):
+    with pytest.raises(TypeError, match="b is of type AspectModel; couple aspect models via 'xy'"):
         couple(mixture, aspect, "rows", X)
 
 
@@ -222,3 +224,23 @@ def test_progress_leaves_out_what_means_nothing_here(kind, capsys):
     views = [np.eye(6), np.eye(6)]
     MixtureClusterer(2, max_iter=2, tol=0, verbose=10, init="random", random_state=0).fit(views)
     assert capsys.readouterr().err.count("agreement") == 2
+
+
+# -- names that are going ------------------------------------------------------------------------
+
+
+def test_old_names_of_couplings_still_work():
+    with pytest.warns(FutureWarning, match="RowCoupling.* is deprecated .*write RunCoupling"):
+        old = RowCoupling(2, 4, "ring", own=False)
+    assert old == RunCoupling("rows", "ring", False, 2, 4)
+    with pytest.warns(FutureWarning, match=r"itself=.* is deprecated .*among='self'"):
+        old = RunCoupling("a", itself=True)
+    assert old == RunCoupling("a", "self")
+    with pytest.warns(FutureWarning, match="deprecated"):
+        assert RunCoupling("a", itself=False) == RunCoupling("a")
+
+
+@pytest.mark.parametrize("bad", [{"times": 0}, {"after": 1.5}, {"among": "some"}, {"own": "no"}])
+def test_old_names_are_still_checked(bad):
+    with pytest.raises(ValueError, match="Coupling: "), pytest.warns(FutureWarning):
+        RowCoupling(**bad)

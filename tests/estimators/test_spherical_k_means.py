@@ -352,8 +352,8 @@ BAD = [
         BOTH,
         r"init must have shape \(5, 25\), clusters by features",
     ),
-    ({"init": np.zeros((5, 60))}, WORDS, "init: row 0 is no direction"),
-    ({"init": np.full((5, 60), np.nan)}, WORDS, "init: row 0 is no direction"),
+    ({"init": np.zeros((5, 60))}, WORDS, "init: row 0 has no direction"),
+    ({"init": np.full((5, 60), np.nan)}, WORDS, "init: row 0 has no direction"),
     ({}, {"a": WORDS, "b": WORDS[:3]}, "rows"),
     ({}, {"a": WORDS, "b": np.where(POINTS > 2, np.inf, POINTS)}, "view 'b', row"),
     (

@@ -286,7 +286,7 @@ def test_the_weights_of_a_start(init):
     shares = read_knowledge(y, 9).shares()
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        start = prime_apart(model._model(), model._data(rows), shares, init, rng)
+        start = prime_apart(model._mixture(), model._part(rows), shares, init)(rng)
         classes = [start.weights[:3].sum(), start.weights[3]]
         np.testing.assert_allclose(classes, [(1 + 7) / (2 + 9), (1 + 2) / (2 + 9)], rtol=1e-12)
         if init != "random":  # every component has its seed, though all rows are equally near
@@ -360,8 +360,8 @@ def test_numbers_that_make_no_sense(spec):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"components_per_class": {"z": 2}}, "components_per_class: 'z' is none of the classes"),
-        ({"components_per_class": [1, {"z": 2}]}, "'z' is none of the classes"),
+        ({"components_per_class": {"z": 2}}, "components_per_class: 'z' is not one of the cl"),
+        ({"components_per_class": [1, {"z": 2}]}, "'z' is not one of the classes"),
         ({"components_per_class": 40}, "n_samples=64 rows cannot fill 80 components"),
         ({"cv": "kfold"}, "cv must be an integer of 2 or more, got 'kfold'"),
         ({"cv": 1}, "cv must be an integer of 2 or more"),

@@ -169,7 +169,7 @@ WRONG = [
     ({"rounds": 0.5}, "rounds must be"),
     ({"tol": -1}, "tol must be"),
     ({"beta": 0.0}, "beta must be above 0"),
-    ({"coupling": "xy"}, "coupling must be one of 'x', got 'xy'"),
+    ({"coupling": "xy"}, "coupling must be None, one of 'x' or a RunCoupling, got 'xy'"),
     ({"coupling": RunCoupling("xy")}, "via of coupling must be one of 'x'"),
     ({"coupling": "x", "n_runs": 1}, "coupling needs two runs: set n_runs"),
     ({"self_coupling": True}, "self_coupling needs a coupling: choose one of 'x'"),
@@ -182,7 +182,7 @@ WRONG = [
     ({"init": [START, (np.ones((2, 4)), START[1])]}, r"init\[1\] must have arrays"),
     ({"init": [(START[0] * np.nan, START[1])]}, "finite and 0 or more"),
     ({"init": [(START[0], START[1] * 0)]}, "no probability above 0"),
-    ({"validation": np.ones((3, 4))}, "validation must hold counts of the same rows"),
+    ({"validation": np.ones((3, 4))}, "validation must have the rows and columns of X"),
     ({"n_jobs": 0}, "n_jobs must be"),
 ]
 

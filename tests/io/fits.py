@@ -17,7 +17,6 @@ from coem import (
     MixtureClassifier,
     MixtureClusterer,
     MultiViewAgglomerative,
-    RowCoupling,
     RunCoupling,
     SphericalKMeans,
     TrafficModel,
@@ -104,7 +103,9 @@ CASES = {
     "bernoulli": lambda: clusterer(family=Bernoulli(0.3), n_jobs=2).fit(TAGS),
     "given start": lambda: clusterer(init=np.eye(K)[GROUP]).fit(WORDS),
     "warm": lambda: clusterer(init=clusterer().fit(WORDS)).fit(WORDS),
-    "coupled": lambda: clusterer(n_init=2, coupling_of_runs=RowCoupling(1, 2)).fit(TEXT),
+    "coupled": lambda: clusterer(
+        n_init=2, coupling_of_runs=RunCoupling("rows", n_couplings=1, n_rounds=2)
+    ).fit(TEXT),
     "batches": batches,
     "one component": lambda: clusterer(n_components=1, init="random").fit(WORDS),
     "classes": lambda: classifier().fit(WORDS, SOME),

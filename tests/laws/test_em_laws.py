@@ -17,6 +17,7 @@ from scipy.optimize import linear_sum_assignment
 
 from coem import MixtureClusterer, Views
 from coem.families import FAMILIES, Bernoulli, Categorical, Gaussian, Multinomial, VonMisesFisher
+from coem.schedules import Linear
 
 K = 3
 N = 150
@@ -226,8 +227,8 @@ def same_bits(one, other):
 # -- monotone -------------------------------------------------------------------------------------
 
 
-def check_monotone(model):
-    trace = np.array([record.objective for record in model.history_])
+def check_monotone(model, quantity="objective"):
+    trace = np.array([record[quantity] for record in model.history_])
     assert len(trace) == model.n_iter_ >= 20
     assert np.isfinite(trace).all()
     assert trace[-1] > trace[0]
@@ -280,6 +281,57 @@ def test_eta_0_objective_never_falls(name):
             values.append(model.history_[-1].log_likelihood[view] + prior)
     for values in traces.values():
         assert np.min(np.diff(values)) >= -1e-9 * np.max(np.abs(values))
+
+
+@every_case
+@every_rule
+@pytest.mark.parametrize("beta", [1.0, 0.5])
+@pytest.mark.parametrize("weights", ["global", "per_view", "uniform"])
+def test_eta_0_free_energy_never_falls(name, posterior, beta, weights):
+    """With one set of weights for all views too: the posteriors count with the latest weights."""
+    views, labels = data_of(name, "co-em")
+    options = {"eta": 0, "weights": weights, "beta": beta, "posterior": posterior}
+    model = clusterer(name, "co-em", init=soft_start(labels), max_iter=25, **options).fit(views)
+    check_monotone(model, "free_energy")
+
+
+def test_eta_annealed_to_0_free_energy_never_falls_where_likelihoods_do():
+    """Earlier views of a round have older global weights, so that their likelihoods may fall."""
+    views, labels = data_of("multinomial", "co-em")
+    fell = 0.0
+    for seed in range(10):
+        options = {"eta": Linear(1.0, 0.0, 10), "init": soft_start(labels, seed=seed, truth=0.1)}
+        model = clusterer("multinomial", "co-em", max_iter=60, **options).fit(views)
+        last = [record for record in model.history_ if record.eta == 0]
+        free_energy = np.array([record.free_energy for record in last])
+        assert (-np.diff(free_energy) <= 1e-9 * np.abs(free_energy[1:])).all()
+        total = np.array([sum(record.log_likelihood.values()) for record in last])
+        fell = max(fell, -np.diff(total).min())
+    assert fell > 1e-6
+
+
+@every_case
+@every_shape
+def test_free_energy_is_the_objective_of_one_posterior(name, shape):
+    views, labels = data_of(name, shape)
+    model = clusterer(name, shape, init=soft_start(labels), beta=0.7).fit(views)
+    same = [record.free_energy == record.objective for record in model.history_]
+    assert all(same) == (shape != "co-em")
+
+
+@pytest.mark.parametrize("eta", [1.0, 0.7, 0.0, Linear(1.0, 0.0, 5)])
+@pytest.mark.parametrize("weights", ["global", "per_view", "uniform"])
+def test_view_proba_is_the_posterior_that_the_fit_used(eta, weights):
+    """The likelihoods that the last round recorded are those of `view_proba`'s own weights."""
+    views, labels = data_of("multinomial", "co-em")
+    options = {"eta": eta, "weights": weights, "init": soft_start(labels), "max_iter": 8}
+    model = clusterer("multinomial", "co-em", **options).fit(views)
+    for v, (view, X) in enumerate(zip(model.theta_, views, strict=True)):
+        log_prob = model.families_[view].log_prob(sp.csr_matrix(X), model.theta_[view])
+        log_joint = log_prob + np.log(model.view_weights_[v])
+        evidence = np.logaddexp.reduce(log_joint, axis=1)
+        assert evidence.sum() == pytest.approx(model.history_[-1].log_likelihood[view], rel=1e-12)
+        close(model.view_proba(views)[:, v], np.exp(log_joint - evidence[:, None]), **TOL)
 
 
 @every_case
@@ -376,8 +428,9 @@ def test_rows_that_are_empty_in_a_view_are_up_to_the_others(name, shape):
     for a, b in zip(arrays(model.theta_["view1"]), arrays(alone.theta_["view0"]), strict=True):
         close(a, b, **TOL)
     proba, each = model.predict_proba([first, second]), model.view_proba([first, second])
-    close(proba[blank], each[blank, 0], **TOL)
-    close(each[blank, 1], np.tile(model.weights_, (20, 1)), **TOL)
+    alone = each[blank, 0] * model.weights_ / model.view_weights_[0]  # of the latest weights
+    close(proba[blank], alone / alone.sum(axis=1, keepdims=True), **TOL)
+    close(each[blank, 1], np.tile(model.view_weights_[1], (20, 1)), **TOL)
     assert np.abs(proba[kept] - each[kept, 0]).max() > 0.01
 
 

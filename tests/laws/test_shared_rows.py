@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coem.latent.runs import RunCoupling, partners
 from coem.latent.shared_rows import (
-    RowCoupling,
     couple_resp,
     excess,
     fate,
@@ -17,10 +15,11 @@ from coem.latent.shared_rows import (
     shared_rows,
     transition_of,
 )
+from coem.run_coupling import RunCoupling
 
 every_coupling = pytest.mark.parametrize(
     "coupling",
-    [RowCoupling(among=a, own=own) for a in ("all", "ring", "pairs") for own in (True, False)],
+    [RunCoupling("rows", a, own) for a in ("all", "ring", "pairs") for own in (True, False)],
     ids=str,
 )
 
@@ -100,8 +99,8 @@ def test_the_coupling_step_is_its_slow_twin(coupling):
     runs = [resp(0, k=4), resp(1, k=5), resp(2, k=3)]
     weight = np.random.default_rng(3).uniform(0, 2, size=30)
     found, links = couple_resp(runs, coupling, weight, turn=1)
-    for me, others in enumerate(partners(3, RunCoupling(among=coupling.among), 1)):
-        own = coupling.own or not others
+    for me, others in enumerate(coupling.partners(3, 1)):
+        own = coupling.includes_self or not others
         np.testing.assert_allclose(found[me], slow_couple(runs, me, others, own, weight))
         np.testing.assert_allclose(found[me].sum(axis=1), 1)
     for link in links:
@@ -154,8 +153,8 @@ def test_the_order_of_components_does_not_matter():
     order = [2, 0, 3, 1]
     plain, turned = (fate(shared_mass(a, x, None)) for x in (b, b[:, [4, 2, 0, 1, 3]]))
     np.testing.assert_allclose(plain.strength, turned.strength)
-    mine, _ = couple_resp([a, b], RowCoupling())
-    theirs, _ = couple_resp([a[:, order], b], RowCoupling())
+    mine, _ = couple_resp([a, b], RunCoupling("rows"))
+    theirs, _ = couple_resp([a[:, order], b], RunCoupling("rows"))
     np.testing.assert_allclose(mine[0][:, order], theirs[0])
     np.testing.assert_allclose(mine[1], theirs[1])
 
@@ -172,7 +171,9 @@ def test_coupling_equal_hard_runs_changes_nothing():
     one = hard(np.arange(30) % 4, 4)
     order = [3, 1, 0, 2]
     for own in (True, False):
-        (first, second), _ = couple_resp([one, one[:, order]], RowCoupling(own=own))
+        (first, second), _ = couple_resp(
+            [one, one[:, order]], RunCoupling("rows", include_self=own)
+        )
         np.testing.assert_array_equal(first, one)
         np.testing.assert_array_equal(second, one[:, order])
 
@@ -181,8 +182,8 @@ def test_a_weight_is_the_row_given_so_often():
     a, b = resp(0, n=10), resp(1, n=10)
     times = np.arange(10)
     again = [np.repeat(x, times, axis=0) for x in (a, b)]
-    plain, _ = couple_resp(again, RowCoupling(own=False))
-    weighted, _ = couple_resp([a, b], RowCoupling(own=False), times.astype(float))
+    plain, _ = couple_resp(again, RunCoupling("rows", include_self=False))
+    weighted, _ = couple_resp([a, b], RunCoupling("rows", include_self=False), times.astype(float))
     np.testing.assert_allclose(np.repeat(weighted[0], times, axis=0), plain[0])
 
 
@@ -209,7 +210,9 @@ def test_components_without_rows_are_found_nowhere():
     assert fate(np.zeros((2, 3))).match.tolist() == [-1, -1]
 
 
-@pytest.mark.parametrize("bad", [{"times": 0}, {"after": 1.5}, {"among": "some"}, {"times": True}])
+@pytest.mark.parametrize(
+    "bad", [{"n_couplings": 0}, {"n_rounds": 1.5}, {"among": "some"}, {"n_couplings": True}]
+)
 def test_a_coupling_that_says_nothing_is_refused(bad):
-    with pytest.raises(ValueError, match="RowCoupling: "):
-        RowCoupling(**bad)
+    with pytest.raises(ValueError, match="RunCoupling: "):
+        RunCoupling("rows", **bad)

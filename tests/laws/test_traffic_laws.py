@@ -7,8 +7,9 @@ import scipy.sparse as sp
 from coem import RunCoupling, TrafficModel
 from coem.kernels import aspect as kernel
 from coem.kernels import traffic as products
-from coem.latent.runs import AMONG, couple_hubs
 from coem.latent.traffic import Traffic
+from coem.latent.transitions import couple_hubs
+from coem.run_coupling import AMONG
 from coem.schedules import Linear
 
 every_beta = pytest.mark.parametrize("beta", [1.0, 0.9, 0.4])
@@ -176,7 +177,7 @@ def test_single_precision_is_near_double(beta):
 
 def test_all_schemes_are_the_papers_for_two_runs():
     runs = [Traffic(*start) for start in starts(3, 30, n_runs=2)]
-    ring, pairs, everyone = (couple_hubs(runs, RunCoupling("x", a))[0] for a in AMONG)
+    ring, pairs, everyone = (couple_hubs(runs, RunCoupling("x", a))[0] for a in AMONG[:3])
     for other in (pairs, everyone):
         for a, b in zip(ring, other, strict=True):
             assert all((p == q).all() for p, q in zip(a, b, strict=True))

@@ -478,6 +478,9 @@ STARTS = {
     "hard": {"n_views": 1, "posterior": "hard"},
     "uniform": {"n_views": 1, "weights": "uniform"},
     "tempered": {"n_views": 1, "beta": 0.5},
+    "co-em": {"n_views": 3, "eta": 0.8},
+    "co-em, weights per view": {"n_views": 3, "eta": 0.8, "weights": "per_view"},
+    "co-em, hard": {"n_views": 2, "posterior": "hard", "weights": "uniform"},
 }
 
 

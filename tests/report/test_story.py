@@ -18,9 +18,8 @@ from coem import (
 )
 from coem.families import Multinomial
 from coem.metrics import agreement_rate, cluster_entropy, expected_calibration_error
-from coem.report import group_words, name_groups, render, tell
+from coem.report import group_words, name_groups, read, render, tell
 from coem.report.closeness import Space
-from coem.report.reading import read
 from coem.report.words import Word, Words
 from coem.selection import stability
 
@@ -305,6 +304,91 @@ def test_one_group_has_no_second_choice():
 def test_new_rows_are_told_by_the_model_that_was_fitted(collection, model):
     story = tell(model, collection.views[10:40])
     assert story.assignments.label.tolist() == model.predict(collection.views[10:40]).tolist()
+
+
+METHODS = ("read", "predict", "predict_proba", "predict_log_proba", "view_proba", "disagreement")
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        ("clusterer", ["read"]),
+        ("clusterer, one view", ["predict_proba"]),
+        ("classifier", ["predict_proba", "predict_log_proba", "read"]),
+        ("classifier, one view", ["predict_proba", "predict_log_proba"]),
+        ("k-means", ["transform"]),
+        ("k-means, one view", ["transform", "predict"]),
+        ("k-means, blank row", ["transform", "predict"]),
+        ("aspects", ["transform"]),
+        ("tree", []),
+    ],
+)
+def test_a_model_is_asked_about_its_rows_once(collection, kind, asked, monkeypatch):
+    views = collection.views[2:]  # the first two rows are empty in a view
+    models = {
+        "clusterer": MixtureClusterer(3, random_state=0),
+        "classifier": MixtureClassifier(),
+        "k-means": SphericalKMeans(3, random_state=0),
+        "aspects": AspectModel(3, random_state=0),
+        "tree": MultiViewAgglomerative(3),
+    }
+    model = models[kind.split(",")[0]]
+    if kind == "aspects" or kind.endswith("one view"):
+        views = views["body"]
+    elif kind.endswith("blank row"):
+        filled = np.arange(len(views))[:, np.newaxis] > 0
+        views = Views({name: X * filled for name, X in views.items()})
+    model.fit(views, collection.labels[2:])
+    expected = model.labels_ if hasattr(model, "labels_") else model.transform(views).argmax(axis=1)
+    calls = []
+    for name in (*METHODS, "transform"):
+        if hasattr(type(model), name):
+            method = getattr(type(model), name)
+
+            def counted(self, X, name=name, method=method):
+                calls.append(name)
+                return method(self, X)
+
+            monkeypatch.setattr(type(model), name, counted)
+    reading = read(model, views)
+    assert calls == asked
+    story = tell(model, views, reading=reading)
+    assert calls == asked
+    assert story.assignments.label.tolist() == expected.tolist()
+
+
+def test_a_tree_finds_the_directions_of_its_rows_once(collection, monkeypatch):
+    model = MultiViewAgglomerative(3).fit(collection.views)
+    calls, of = [], Space.of
+    monkeypatch.setattr(Space, "of", lambda views: calls.append(views) or of(views))
+    tell(model, collection.views, feature_names=collection.feature_names)  # shown by their words
+    assert len(calls) == 1
+
+
+def test_a_reading_makes_the_same_story(collection, model):
+    reading = read(model, collection.views)
+    told = tell(model, collection.views, reading=reading, **collection.named())
+    assert told.to_dict() == tell(model, collection.views, **collection.named()).to_dict()
+    with pytest.raises(ValueError, match="reading has 90 rows and views 89"):
+        tell(model, collection.views[1:], reading=reading)
+
+
+@pytest.mark.parametrize("components_per_class", [1, 2])
+def test_the_classes_of_views_are_sums_over_their_components(collection, components_per_class):
+    model = MixtureClassifier(
+        components_per_class=components_per_class, max_iter=3, tol=0, random_state=0
+    )
+    model.fit(collection.views, collection.labels)
+    reading = read(model, collection.views)
+    np.testing.assert_array_equal(reading.proba, model.predict_proba(collection.views))
+    members = np.eye(3)[model.component_classes_]
+    own = (model.view_proba(collection.views) @ members).argmax(axis=2)
+    np.testing.assert_array_equal(reading.view_groups, np.where(reading.empty, -1, own))
+    np.testing.assert_array_equal(reading.disagreement, model.disagreement(collection.views))
+    empty = [family.empty(collection.views[name]) for name, family in model.families_.items()]
+    np.testing.assert_array_equal(reading.empty, np.column_stack(empty))
+    for table in reading.tables.values():
+        np.testing.assert_allclose(table.sum(axis=1), 1.0, rtol=1e-5)  # float32 parameters
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sklearn.ensemble import IsolationForest
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 
 from coem import (
     AspectModel,
@@ -244,6 +244,49 @@ def test_other_models_that_assign_rows():
     points = stability(KMeans(3, n_init=5), blobs(3), n_runs=4, random_state=0)
     assert [row.recurs for row in points.table] == [3] * 3
     assert points.table[0].features == []
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MixtureClusterer(3),
+        SphericalKMeans(3),
+        make_pipeline(MaxAbsScaler(), MixtureClusterer(3)),
+    ],
+    ids=["mixture", "k-means", "pipeline"],
+)
+def test_runs_on_all_rows_are_not_predicted_again(model, monkeypatch):
+    X, _ = groups([40, 40, 40])
+    expected = stability(model, X, n_runs=3, random_state=0)
+    last = expected.estimator[-1] if hasattr(expected.estimator, "steps") else expected.estimator
+    np.testing.assert_array_equal(expected.labels, expected.estimator.predict(X))
+    assert not np.shares_memory(expected.labels, last.labels_)
+    calls, predict = [], type(last).predict
+
+    def counted(self, rows):
+        calls.append(len(rows))
+        return predict(self, rows)
+
+    monkeypatch.setattr(type(last), "predict", counted)
+    found = stability(model, X, n_runs=3, random_state=0)
+    assert calls == []
+    np.testing.assert_array_equal(found.agreement, expected.agreement)
+    stability(model, X, n_runs=3, subsample=0.5, random_state=0)
+    assert calls == [120] * 3  # a run that has seen half of the rows must predict the others
+    stability(expected.estimator, X, n_runs=2, random_state=0)
+    assert calls == [120] * 4  # a fitted model may have seen other rows
+
+
+def test_subclasses_and_other_models_predict():
+    class Reversed(MixtureClusterer):
+        def predict(self, X):
+            return self.n_components - 1 - super().predict(X)
+
+    X, _ = groups([40, 40, 40])
+    found = stability(Reversed(3), X, n_runs=2, random_state=0)
+    np.testing.assert_array_equal(found.labels, 2 - found.estimator.labels_)
+    found = stability(KMeans(3, n_init=2), X, n_runs=2, random_state=0)
+    np.testing.assert_array_equal(found.labels, found.estimator.predict(X))
 
 
 def test_a_number_of_components_that_the_model_chooses():

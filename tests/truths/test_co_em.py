@@ -133,6 +133,7 @@ def check_history(model, states, *, rtol, dissent_rtol):
     assert len(model.history_) == model.n_iter_ == len(states)
     for record, state in zip(model.history_, states, strict=True):
         assert record.objective == pytest.approx(state.objective, rel=rtol)
+        assert record.free_energy == pytest.approx(state.free_energy, rel=rtol)
         likelihood = list(record.log_likelihood.values())
         np.testing.assert_allclose(likelihood, state.log_likelihood, rtol=rtol)
         assert record.dissent == pytest.approx(state.dissent, rel=dissent_rtol, abs=1e-9)

@@ -151,10 +151,11 @@ def test_score_samples_adds_up_to_equation_17(weights):
     """The priors are those of both views together; for priors of each view their mean."""
     model = fit(2, weights)
     tables = [np.exp(table) for table in model.theta_.values()]
-    expected = paper.equation_17(corpus()[0], tables, model.view_weights_.mean(axis=0))
+    expected = paper.equation_17(corpus()[0], tables, model.weights_)
     assert model.score_samples(as_input()).sum() == pytest.approx(expected, rel=1e-12)
     if weights == "per_view":
         assert np.ptp(model.view_weights_, axis=0).max() > 1e-3
+        np.testing.assert_allclose(model.weights_, model.view_weights_.mean(axis=0), rtol=1e-12)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.2])

@@ -19,8 +19,9 @@ class State:
 
     theta: list  # for every view (k, words): log p(word | component)
     weights: np.ndarray  # (k,): the mixture weights
-    view_weights: np.ndarray  # (s, k): those of every view, all equal unless "per_view"
+    view_weights: np.ndarray  # (s, k): those of every view's last E step
     objective: float
+    free_energy: float  # of every posterior, under the latest weights unless "per_view"
     log_likelihood: list  # of every view by itself; of all together under joint coupling
     dissent: float  # Eq. 10
     agreement_rate: float
@@ -148,8 +149,23 @@ def co_em(
             posteriors[v] = posterior(log_joint[v], beta(t), hard)
         final = log_weights if weights == "per_view" else np.tile(log_weights[-1], (s, 1))
         measures = _compare(posteriors, log_joint, eta(t), there, row_weight)
-        states.append(_state(theta, np.exp(final), alpha, measures, beta(t)))
+        latest = [
+            joint - own + new for joint, own, new in zip(log_joint, log_weights, final, strict=True)
+        ]
+        energy = sum(
+            row_weight @ (there[:, v] * free_energy(posteriors[v], latest[v], beta(t), hard))
+            for v in range(s)
+        )
+        both = np.exp(final).mean(axis=0), np.exp(log_weights)
+        states.append(_state(theta, both, alpha, (*measures, energy), beta(t)))
     return states
+
+
+def free_energy(resp, log_joint, beta, hard):
+    """Return the expected log joint of every row, plus the entropy of soft posteriors over beta."""
+    logs = np.log(resp, out=np.zeros_like(resp), where=resp > 0)
+    entropy = 0.0 if hard else -(resp * logs).sum(axis=1) / beta
+    return (resp * log_joint).sum(axis=1) + entropy
 
 
 def _compare(posteriors, log_joint, eta, there, row_weight):
@@ -194,9 +210,10 @@ def em(
         worth = log_joint.max(axis=1) if hard else log_sum_exp(beta(t) * log_joint) / beta(t)
         own = [log_weights + log_probs(X, table) for X, table in zip(views, theta, strict=True)]
         apart, agreeing = _apart(own, views, row_weight)
+        energy = row_weight @ free_energy(shared, log_joint, beta(t), hard)
         measures = row_weight @ worth, [row_weight @ log_sum_exp(log_joint)], apart, agreeing
-        view_weights = np.tile(np.exp(log_weights), (len(views), 1))
-        states.append(_state(theta, view_weights, alpha, measures, beta(t)))
+        both = np.exp(log_weights), np.tile(np.exp(log_weights), (len(views), 1))
+        states.append(_state(theta, both, alpha, (*measures, energy), beta(t)))
     return states
 
 
@@ -210,13 +227,15 @@ def _apart(log_joints, views, row_weight):
     return row_weight @ dissent(logs, there), rate
 
 
-def _state(theta, view_weights, alpha, measures, beta):
-    criterion, likelihood, apart, agreeing = measures
+def _state(theta, weights, alpha, measures, beta):
+    criterion, likelihood, apart, agreeing, energy = measures
+    prior = alpha * sum(table.sum() for table in theta)
     return State(
         theta=list(theta),
-        weights=view_weights.mean(axis=0),
-        view_weights=view_weights,
-        objective=criterion + alpha * sum(table.sum() for table in theta),
+        weights=weights[0],
+        view_weights=weights[1],
+        objective=criterion + prior,
+        free_energy=energy + prior,
         log_likelihood=likelihood,
         dissent=apart,
         agreement_rate=agreeing,

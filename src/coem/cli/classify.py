@@ -1,4 +1,4 @@
-"""``coem classify``: from a few labels to all rows."""
+"""``coem classify``: learn from a few labels, and predict the others."""
 
 import re
 import time
@@ -45,10 +45,10 @@ Examples:
     type=click.FloatRange(0, 1),
     default=1.0,
     show_default=True,
-    help="What a row without a label counts.",
+    help="Weight of a row without a label.",
 )
 @click.option(
-    "--doctor", "ask_doctor", is_flag=True, help="Ask if the unlabelled rows help, and obey."
+    "--doctor", "ask_doctor", is_flag=True, help="Test if the unlabelled rows help, and act on it."
 )
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
 @rounds_option
@@ -59,17 +59,17 @@ Examples:
 @config_option
 @talk_options
 def command(**options: Any) -> None:
-    """Learn classes from the rows that have a label, and from the others, and predict the rest.
+    """Learn classes from rows with a label, and predict the classes of the other rows.
 
-    Rows without a label take part (semi-supervised EM). Says how many rows there are of each
-    class, and how accurate the model is on labelled rows that it has not been told of. The
-    assignments have what the model says of every row as label, and the label of the file as given.
+    Rows without a label help to learn (semi-supervised EM). Prints the number of rows per class,
+    and the accuracy on labels that were held out. In the assignments, the column label is what
+    the model predicts for each row, and the column given is the label in the file.
     """
     run(options, Talk(quiet=options["quiet"], as_json=options["as_json"]))
 
 
 def run(options: dict[str, Any], talk: Talk) -> None:
-    """Classify, write the folder, and print what was found."""
+    """Classify the documents, write the folder, and print the classes."""
     from coem.cli import _job, _run
     from coem.text import DEFAULT_LENGTH
 
@@ -88,12 +88,13 @@ def run(options: dict[str, Any], talk: Talk) -> None:
         outcome = _outcome(options, documents, reader, views, labels, model, found, started)
         outcome.figures.update(advice)
         _run.write_run(folder, outcome)
-    talk.result(_told(outcome.figures), {"folder": str(_run.place(options)), **outcome.figures})
+    data = {"folder": str(_run.place(options)), **outcome.figures}
+    talk.result(_printed(outcome.figures), data)
     _run.finish(talk, options, converged=model.converged_)
 
 
 def check_labels(labels: np.ndarray, column: str) -> None:
-    """Refuse labels that nothing can be learned from."""
+    """Raise unless there are two classes or more, and the column is not an id or a text."""
     classes = sorted(set(labels) - {""})
     if not classes:
         raise ValueError(
@@ -112,7 +113,7 @@ def check_labels(labels: np.ndarray, column: str) -> None:
 
 
 def _folds(options: dict[str, Any], labels: np.ndarray) -> list[Any]:
-    """Return the rows to train and to test on, fold by fold; none if there are too few labels."""
+    """Return the rows to train and to test on per fold; no folds if there are too few labels."""
     from coem.selection import LabeledKFold
 
     most = int(min(options["folds"], (labels != "").sum() - len(set(labels) - {""})))
@@ -123,7 +124,7 @@ def _folds(options: dict[str, Any], labels: np.ndarray) -> list[Any]:
 
 
 def _can_hold_out(labels: np.ndarray) -> bool:
-    """Tell if two labels can be spared: a class needs one to be learned."""
+    """Return whether two labels can be held out while each class keeps one to learn from."""
     _, sizes = np.unique(labels[labels != ""].astype(str), return_counts=True)
     return bool(sizes[sizes > 1].sum() >= 2)
 
@@ -131,7 +132,7 @@ def _can_hold_out(labels: np.ndarray) -> bool:
 def _model(
     options: dict[str, Any], views: Any, labels: Any, folds: list[Any], family: Any, talk: Talk
 ) -> Any:
-    """Return the model, and what the doctor said."""
+    """Return the model to fit, and the advice of the doctor if the options ask for it."""
     from coem import MixtureClassifier
     from coem.cli._job import threads
     from coem.cli.defaults import TOL
@@ -160,9 +161,9 @@ def _model(
 
 
 def _in_options(text: str) -> str:
-    """Return what the doctor said with options in place of parameters.
+    """Return the advice of the doctor with options in place of parameters.
 
-    There is no option for the number of components: the run obeys by itself.
+    The number of components per class has no option: the run sets it by itself.
     """
     text = re.sub(r"\bunlabeled_weight=", "--unlabeled-weight ", in_options(text))
     text = re.sub(r"\bcomponents_per_class=\{(.+?): (\d+)\}", r"\2 for \1", text)
@@ -171,7 +172,7 @@ def _in_options(text: str) -> str:
 
 @contextmanager
 def _without_restarts() -> Iterator[None]:
-    """Let no warning advise restarts: classes start from their labels, once."""
+    """Remove the advice to use restarts from warnings: classes start once, from their labels."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -182,7 +183,7 @@ def _without_restarts() -> Iterator[None]:
 
 
 def _fit(model: Any, views: Any, labels: Any, folds: list[Any], talk: Talk) -> Any:
-    """Fit the model, and return what models say of the labels that they have not seen, or None."""
+    """Fit the model, and return the predictions for held-out labels, or None without folds."""
     from coem.selection import held_out
 
     found = None
@@ -195,32 +196,24 @@ def _fit(model: Any, views: Any, labels: Any, folds: list[Any], talk: Talk) -> A
 
 
 def _outcome(options, documents, reader, views, labels, model, found, started):
-    """Return everything that is written down."""
+    """Return everything that the folder of the run contains.
+
+    The story reads the rows; all files and figures use that reading.
+    """
     from sklearn.pipeline import Pipeline
 
     from coem.cli import _run
 
-    told = model, views, reader, documents, options
-    story = _run.story_of(*told, labels=labels, held_out=found)
-    known, empty = labels != "", story.assignments.empty
-    predicted = model.predict(views)
-    classes = [
-        {
-            "class": str(name),
-            "labelled": int((labels == name).sum()),
-            "predicted": int((predicted[~known] == name).sum()),
-            "empty": int((predicted[~known & empty] == name).sum()),
-        }
-        for name in model.classes_
-    ]
+    story = _run.story_of(model, views, reader, documents, options, labels=labels, held_out=found)
+    known = labels != ""
     figures = {
-        "k": len(classes),
+        "k": len(model.classes_),
         "labelled": int(known.sum()),
         "unlabelled": int((~known).sum()),
         "objective": float(model.objective_),
         "rounds": int(model.n_iter_),
         "converged": bool(model.converged_),
-        "classes": classes,
+        "classes": _class_sizes(model.classes_, labels, story.assignments),
         "accuracy": None if found is None else found.accuracy,
         "accuracy_error": None if found is None else found.error,
         "folds": 0 if found is None else found.n_folds,
@@ -230,7 +223,24 @@ def _outcome(options, documents, reader, views, labels, model, found, started):
     return _run.Outcome("classify", options, documents, pipeline, story, figures, started, given)
 
 
-def _told(figures: dict[str, Any]) -> str:
+def _class_sizes(classes: Any, labels: np.ndarray, assignments: Any) -> list[dict[str, Any]]:
+    """Return how many rows per class have the label, and how many others are predicted."""
+    unknown = labels == ""
+    predicted = assignments.label[unknown]
+    predicted_empty = assignments.label[unknown & assignments.empty]
+    return [
+        {
+            "class": str(name),
+            "labelled": int((labels == name).sum()),
+            "predicted": int((predicted == name).sum()),
+            "empty": int((predicted_empty == name).sum()),
+        }
+        for name in classes
+    ]
+
+
+def _printed(figures: dict[str, Any]) -> str:
+    """Return the text to print: a table of the classes, and the accuracy."""
     rows = [[c["class"], c["labelled"], c["predicted"]] for c in figures["classes"]]
     empty = sum(c["empty"] for c in figures["classes"])
     lines = [

@@ -54,7 +54,7 @@ def command(**options: Any) -> None:
 
 
 def run(options: dict[str, Any], talk: Talk) -> None:
-    """Cluster, write the folder, and print the groups."""
+    """Cluster the documents, write the folder, and print the groups."""
     from coem.cli import _job, _run
 
     started = time.time()
@@ -69,12 +69,13 @@ def run(options: dict[str, Any], talk: Talk) -> None:
         with talk.noting_warnings():
             outcome = _outcome(options, documents, reader, views, found, started)
         _run.write_run(folder, outcome)
-    told = {"folder": str(_run.place(options)), **outcome.figures}
-    talk.result(tell_groups(outcome.story, outcome.figures), told)
+    data = {"folder": str(_run.place(options)), **outcome.figures}
+    talk.result(tell_groups(outcome.story, outcome.figures), data)
     _run.finish(talk, options, converged=found.estimator.converged_)
 
 
 def _choose(options: dict[str, Any], views: Any, family: Any, talk: Talk) -> int:
+    """Return the number of groups that `choose_k` recommends."""
     from coem.cli.choose_k import choose
 
     choice = choose(options, views, family, talk)
@@ -83,7 +84,7 @@ def _choose(options: dict[str, Any], views: Any, family: Any, talk: Talk) -> int
 
 
 def fit_groups(options: dict[str, Any], views: Any, k: int, family: Any, talk: Talk) -> Any:
-    """Return the best of some runs, and what the others say of its groups."""
+    """Fit several runs, and return the central one with the stability of its groups."""
     from coem import MixtureClusterer
     from coem.cli._job import threads
     from coem.cli.defaults import TOL
@@ -103,15 +104,18 @@ def fit_groups(options: dict[str, Any], views: Any, k: int, family: Any, talk: T
 
 
 def _outcome(options, documents, reader, views, found, started):
-    """Return everything that is written down."""
+    """Return everything that the folder of the run contains.
+
+    The story reads the rows once; all files and figures use that reading.
+    """
     from sklearn.pipeline import Pipeline
 
     from coem.cli import _job, _run
 
     labels = _job.labels_of(documents, options["label"]) if options["label"] else None
-    told = found.estimator, views, reader, documents, options
-    story = _run.story_of(*told, labels=labels, stability=found)
-    pipeline = Pipeline([("views", reader), ("model", found.estimator)])
+    model = found.estimator
+    story = _run.story_of(model, views, reader, documents, options, labels=labels, stability=found)
+    pipeline = Pipeline([("views", reader), ("model", model)])
     figures = _figures(story, found, labels)
     return _run.Outcome("cluster", options, documents, pipeline, story, figures, started)
 
@@ -121,7 +125,7 @@ def _figures(story, found, labels):
     from coem.cli._run import stability_of
 
     model = found.estimator
-    told = {
+    figures = {
         "k": len(story.groups),
         "objective": float(model.objective_),
         "rounds": int(model.n_iter_),
@@ -133,12 +137,12 @@ def _figures(story, found, labels):
         ],
     }
     if labels is not None:
-        told |= _against_classes(labels, model.labels_)
-    return told
+        figures |= _against_classes(labels, story.assignments.label)
+    return figures
 
 
-def _against_classes(labels, found):
-    """Return how groups and known classes go together."""
+def _against_classes(labels, groups):
+    """Return how well the groups match the known classes."""
     from sklearn.metrics import normalized_mutual_info_score
 
     from coem.metrics import cluster_entropy
@@ -146,15 +150,15 @@ def _against_classes(labels, found):
     known = labels != ""
     if not known.any():
         return {}
-    truth, found = labels[known].astype(str), found[known]
+    truth, groups = labels[known].astype(str), groups[known]
     return {
-        "entropy_bits": cluster_entropy(truth, found),
-        "nmi": float(normalized_mutual_info_score(truth, found)),
+        "entropy_bits": cluster_entropy(truth, groups),
+        "nmi": float(normalized_mutual_info_score(truth, groups)),
     }
 
 
 def tell_groups(story: Any, figures: dict[str, Any]) -> str:
-    """Return the groups as a table, the largest first, and what is known of them."""
+    """Return the text to print: a table of the groups, the largest first, and their scores."""
     from coem.cli._run import stability_of
 
     groups = sorted(story.groups, key=lambda group: -group.size)

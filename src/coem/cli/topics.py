@@ -50,10 +50,10 @@ Examples:
 @config_option
 @talk_options
 def command(**options: Any) -> None:
-    """Find topics: every document has a share of each (the aspect model, pLSA).
+    """Find topics. Each document has a share of each topic (the aspect model, pLSA).
 
-    All text columns are taken together as one bag of words. The assignments have the largest two
-    shares of every document, and all of them in the order of the topics as shares.
+    All text columns together are one bag of words. The assignments have the two largest shares
+    per document, and the column shares has all of them in the order of the topics.
     """
     options["strict"] = False
     run(options, Talk(quiet=options["quiet"], as_json=options["as_json"]))
@@ -73,7 +73,7 @@ def run(options: dict[str, Any], talk: Talk) -> None:
         _job.check_size(options["k"], views)
         name = one_of_counts(reader, views)
         model = _model(options)
-        # Every run goes as many rounds before the coupling as after it.
+        # Each run has as many rounds before the coupling as after it.
         total = model.n_runs * model.max_iter * (1 if model.coupling is None else 2)
         with talk.fitting("rounds", total, by_rounds=True), talk.noting_warnings():
             model.fit(views[name])
@@ -81,12 +81,13 @@ def run(options: dict[str, Any], talk: Talk) -> None:
         _run.write_run(folder, outcome)
     groups = sorted(outcome.story.groups, key=lambda group: -group.share)
     rows = [[group.label, group.share, group.name] for group in groups]
-    told = {"folder": str(_run.place(options)), **outcome.figures}
-    talk.result(table(["topic", "share", "words"], rows), told)
+    data = {"folder": str(_run.place(options)), **outcome.figures}
+    talk.result(table(["topic", "share", "words"], rows), data)
     _run.finish(talk, options, converged=True)
 
 
 def _model(options: dict[str, Any]) -> Any:
+    """Return the model that the options ask for."""
     from coem import AspectModel
     from coem.cli._job import threads
 
@@ -102,29 +103,29 @@ def _model(options: dict[str, Any]) -> Any:
 
 
 def _outcome(options, documents, reader, views, model, started):
-    """Return everything that is written down."""
+    """Return everything that the folder of the run contains.
+
+    The rows are folded in once; the page, the assignments and the shares use that reading.
+    """
     from sklearn.pipeline import Pipeline
 
     from coem.cli import _run
+    from coem.report import read
 
-    story = _run.story_of(model, views, reader, documents, options)
+    reading = read(model, views)
+    story = _run.story_of(model, views, reader, documents, options, reading=reading)
     topics = [{"label": g.label, "name": g.name, "share": g.share} for g in story.groups]
     figures = {"k": options["k"], "kl": float(model.kl_), "topics": topics}
     pipeline = Pipeline([("views", reader), ("model", model)])
-    shares = {"shares": _shares(model, views)}
+    # Six digits: more would be noise, and would fill disks.
+    shares = {"shares": reading.proba.astype(float).round(6)}
     return _run.Outcome("topics", options, documents, pipeline, story, figures, started, shares)
 
 
-def _shares(model: Any, views: Any) -> Any:
-    """Return the shares of all topics, row by row; more digits would be noise, and fill disks."""
-    (name,) = views.names
-    return model.transform(views[name]).astype(float).round(6)
-
-
 def _only_words(documents: Any, talk: Talk) -> Any:
-    """Return documents without the columns that would be guessed views of other kinds than text.
+    """Return the documents without the columns that would be guessed as views other than text.
 
-    Where there is no text at all they stay: lists can have topics, too.
+    If there is no text at all, the columns stay: lists can have topics, too.
     """
     from coem.text.guess import guess_views
 
@@ -147,7 +148,7 @@ def _as_one(reader: Any, views: Any, documents: Any) -> Any:
 
 
 def one_of_counts(reader: Any, views: Any) -> str:
-    """Return the only view, which must be of counts."""
+    """Return the name of the only view; raise unless there is one view, and it has counts."""
     if len(views.names) > 1:
         raise ValueError(
             f"topics are found in one view, and there are {', '.join(views.names)}; name the text "

@@ -1,6 +1,6 @@
-"""Engines: where blocks live, and who works on them."""
+"""Engines: where partitions and their states live, and who works on them."""
 
-from coem.engine.base import Engine
 from coem.engine.local import LocalEngine
+from coem.protocols import Engine
 
 __all__ = ["Engine", "LocalEngine"]

@@ -1,22 +1,31 @@
 """The threads of this process."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from contextvars import Context
-from functools import cache
 from typing import Any, Self
 
 import joblib
-from threadpoolctl import ThreadpoolController
 
+from coem.engine import blas
+from coem.engine.sessions import PartedSession, WholeSession
 from coem.kernels import threads
-
-WAVE = 16  # results for each worker that may wait to be added up
+from coem.protocols import (
+    AdditiveLatent,
+    Item,
+    Latent,
+    Part,
+    Result,
+    Session,
+    State,
+    SummaryOut,
+    Theta,
+)
 
 
 class LocalEngine:
-    """Work on blocks with the threads of this process.
+    """Keep all partitions in this process, and work on them with its threads.
 
     Parameters
     ----------
@@ -32,8 +41,7 @@ class LocalEngine:
 
     def __enter__(self) -> Self:
         """Start the threads, lend them to the kernels and keep BLAS to one thread."""
-        # BLAS sums differently with more threads, and would compete with ours.
-        self._stack.enter_context(_blas().limit(limits=1, user_api="blas"))
+        self._stack.enter_context(blas.one_thread())
         if self.n_workers > 1:
             self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_workers - 1))
         self._stack.enter_context(threads.lend(self))
@@ -44,45 +52,47 @@ class LocalEngine:
         self._stack.close()
         self._pool = None
 
-    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Return the results of `function` in the order of the items."""
         items = list(items)
         if self._pool is None or len(items) < 2:
             return [function(item) for item in items]
         results: list[Any] = [None] * len(items)
-        places = iter(range(len(items)))  # shared: whoever is free takes the next one
+        places = iter(range(len(items)))  # shared: a free thread takes the next one
 
         def work() -> None:
-            for place in places:
-                results[place] = function(items[place])
+            try:
+                for place in places:
+                    results[place] = function(items[place])
+            finally:
+                for _ in places:  # after an error no thread starts another item
+                    pass
 
-        # One wake-up a thread and not one an item, which costs more than many items do; the
-        # calling thread works too, in a context without a loan, so that tasks are serial.
+        # Wake every thread once and not once per item, which costs more than many items do. The
+        # calling thread works too, in a context without a loan, so that its tasks are serial.
         helpers = min(self.n_workers, len(items)) - 1
         waiting = [self._pool.submit(work) for _ in range(helpers)]
         try:
             Context().run(work)
         finally:
-            for _ in places:  # after an error nobody shall start another item
-                pass
             wait(waiting)
         for future in waiting:
             future.result()
         return results
 
-    def reduce(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
-        """Return the sum of the results, added in the order of the items.
+    def open(
+        self, latent: Latent[Part, Theta, State, SummaryOut], part: Part, theta: Theta
+    ) -> Session[Theta, State, SummaryOut]:
+        """Return a session for rows that have to stay together."""
+        return WholeSession(latent, part, theta)
 
-        Only some of the results exist at a time, whatever the number of items.
-        """
-        total: Any = None
-        items = list(items)
-        for first in range(0, len(items), WAVE * self.n_workers):
-            for result in self.map(function, items[first : first + WAVE * self.n_workers]):
-                total = result if total is None else total + result
-        return total
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
+    def open_parts(
+        self,
+        latent: AdditiveLatent[Part, Theta, State, SummaryOut, Any],
+        parts: Sequence[Part],
+        theta: Theta,
+    ) -> Session[Theta, State, SummaryOut]:
+        """Return a session for rows in partitions; one partition takes the fast path."""
+        if len(parts) == 1:
+            return WholeSession(latent, parts[0], theta)
+        return PartedSession(latent, parts, theta)

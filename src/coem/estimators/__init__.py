@@ -1,7 +1,7 @@
-"""The estimators: scikit-learn's manners over the engine."""
+"""The estimators: the models of coem with the interface of scikit-learn."""
 
-from coem.estimators import _saved  # noqa: F401  (it registers them with model files)
-from coem.estimators._aspects import couple
+from coem.estimators import _saved  # noqa: F401  (registers the estimators with model files)
+from coem.estimators._couple import couple
 from coem.estimators.aspect import AspectModel
 from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer

@@ -1,25 +1,25 @@
-"""Concept vectors: given ones, and those that views agree on."""
+"""Concept vectors: given ones, drawn ones, and those that the views agree on."""
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from coem.checks import check_choice
-from coem.families.von_mises_fisher import VonMisesFisherTheta
 from coem.initialise import seeder
 from coem.kernels.lloyd import Lloyd, unit_rows
+from coem.latent.block import Partition
+from coem.latent.sphere import Concepts
+from coem.typing import Array, Matrix, Rng
 
 INITS = ("k-means++", "rows")
 
 
-def as_theta(directions):
-    """Return directions as parameters of the family."""
-    return VonMisesFisherTheta(directions, np.ones(len(directions)))
+def drawer(init: Any, n_clusters: int, X: Matrix, mass: Array) -> Callable[[Rng], Array]:
+    """Return a function that draws concept vectors of the last view.
 
-
-def drawer(init, n_clusters, X, mass):
-    """Return what draws concept vectors of the last view from a source of random numbers.
-
-    `X` are its rows, of unit length, and `mass` their weights, zero where they are empty.
+    `X` holds its rows, of unit length, and `mass` their weights, zero where they are empty.
     """
     if not isinstance(init, str):
         given = read_concepts(init, (n_clusters, X.shape[1])).astype(X.dtype)
@@ -27,15 +27,15 @@ def drawer(init, n_clusters, X, mass):
     check_choice("init", init, INITS)
     choose = seeder(X, mass, n_clusters, spread_out=init == "k-means++")
 
-    def draw(rng):
+    def draw(rng: Rng) -> Array:
         rows = X[choose(rng)]
-        return rows.toarray() if sp.issparse(rows) else rows
+        return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
 
     return draw
 
 
-def read_concepts(init, shape):
-    """Return given concept vectors with rows of unit length."""
+def read_concepts(init: Any, shape: tuple[int, int]) -> Array:
+    """Return given concept vectors with rows of unit length; raise unless they have `shape`."""
     try:
         given = np.array(init.toarray() if sp.issparse(init) else init, dtype=np.float64)
     except (TypeError, ValueError):
@@ -55,21 +55,32 @@ def read_concepts(init, shape):
     good = np.isfinite(top) & (top > 0)
     if not good.all():
         bad = int(np.flatnonzero(~good)[0])
-        raise ValueError(f"init: row {bad} is no direction; it must be finite and not all zeros")
-    given /= top  # no square is too large or too small
+        raise ValueError(f"init: row {bad} has no direction; it must be finite and not all zeros")
+    given /= top  # so that no square is too large or too small
     given /= np.sqrt(np.einsum("ij,ij->i", given, given))[:, np.newaxis]
     return given
 
 
-def consensus(data, theta, labels):
-    """Return the consensus vectors of every view, Eq. 11; concept vectors where nobody agrees."""
+def arrays_of(theta: Concepts) -> list[Array]:
+    """Return the concept vectors of every view, which must all be computed."""
+    arrays = [concepts for concepts in theta.directions if isinstance(concepts, np.ndarray)]
+    assert len(arrays) == len(theta.directions)
+    return arrays
+
+
+def consensus(part: Partition, concepts: list[Array], labels: Array) -> list[Array]:
+    """Return the consensus vectors of every view, Eq. 11.
+
+    `labels` (n_rows, n_views) are the partitions of the views. A cluster on which the views agree
+    for no row keeps its concept vector.
+    """
     if labels.shape[1] == 1:
-        return list(theta.directions)
+        return concepts
     top = labels.max(axis=1, keepdims=True)
     agreed = (labels == np.where(labels < 0, -1, top)).all(axis=1)
     centres = []
-    for v, concepts in enumerate(theta.directions):
-        rows = Lloyd(data.views[v], [], len(concepts))
-        lengths = rows.sum_rows(np.where(agreed, labels[:, v], -1), data.weight)
-        centres.append(unit_rows(rows.sums, lengths, concepts, concepts.dtype))
+    for v, own in enumerate(concepts):
+        rows = Lloyd(part.views[v], [], len(own))
+        lengths = rows.sum_rows(np.where(agreed, labels[:, v], -1), part.weight)
+        centres.append(unit_rows(rows.sums, lengths, own, own.dtype))
     return centres

@@ -1,15 +1,19 @@
-"""Which class a component stands for, once annealing may have led it astray."""
+"""Which class a component stands for. Annealing may change it."""
 
+from collections.abc import Mapping
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from coem.posterior import posterior
+from coem.latent.block import Partition
+from coem.latent.fitted import Fitted
+from coem.typing import Array
 
 
-def check_correspondence(value):
-    """Refuse what is neither a name nor a mapping."""
+def check_correspondence(value: Any) -> None:
+    """Raise unless `value` is "labels", "em" or a dict that is not empty."""
     named = isinstance(value, str) and value in ("labels", "em")
     if not named and not (isinstance(value, dict) and value):
         raise ValueError(
@@ -18,71 +22,74 @@ def check_correspondence(value):
         )
 
 
-def by_hand(mapping, classes, component_classes):
-    """Return the class of every component as a person says; the others keep theirs."""
+def by_hand(mapping: Mapping[Any, Any], classes: Array, component_classes: Array) -> Array:
+    """Return the class of every component as `mapping` says; the other components keep theirs."""
     out = np.array(component_classes)
     for component, label in mapping.items():
         number = isinstance(component, Integral) and not isinstance(component, bool)
         if not number or component not in range(len(out)):
             raise ValueError(
-                f"correspondence: {component!r} is no component; they are 0 to {len(out) - 1}"
+                f"correspondence: {component!r} is not a component; components are 0 to "
+                f"{len(out) - 1}"
             )
         if label not in classes.tolist():
-            raise ValueError(f"correspondence: {label!r} is none of the classes {classes.tolist()}")
+            raise ValueError(
+                f"correspondence: {label!r} is not one of the classes {classes.tolist()}"
+            )
         out[component] = classes.tolist().index(label)
     return out
 
 
-def allowed_components(allowed, component_classes, weight):
+def allowed_components(
+    allowed: Array, component_classes: Array, weight: Array | None
+) -> tuple[Array | None, Array]:
     """Return the weights of the rows, and which components they may have.
 
-    A class may be left without components. Its rows belong to none of them, and weigh nothing.
+    `allowed` (n_rows, n_classes) are the classes that they may have. A class may have no
+    components. Its rows then get a weight of 0, and all components.
     """
     allowed = allowed[:, component_classes]
-    homeless = ~allowed.any(axis=1)
+    homeless = np.logical_not(allowed.any(axis=1))
     if not homeless.any():
         return weight, allowed
     weight = np.where(homeless, 0.0, 1.0 if weight is None else weight)
     return weight, allowed | homeless[:, np.newaxis]
 
 
-def by_labels(model, theta, data, shares, component_classes):
+def by_labels(fitted: Fitted, part: Partition, shares: Array, component_classes: Array) -> Array:
     """Return the classes that the labelled rows give to the components.
 
-    Rows are classified as if they had no label; as many as possible of them shall end up in their
-    class (Nigam et al. 2006, Sec. 3.5.2). Every class keeps the number of its components.
+    Rows are classified as if they had no label. The components get the classes for which as many
+    rows as possible are in their class (Nigam et al. 2006, Sec. 3.5.2). Every class keeps the
+    number of its components. `shares` (n_rows, n_classes) is what the rows teach their classes.
     """
-    votes = np.zeros((model.n_components, shares.shape[1]))
-    for block in data.blocks:
-        log_prob = _log_prob(model, theta, block)
-        resp = posterior(log_prob, theta.log_weights[theta.latest]).resp
-        votes += resp.T @ shares[block.rows]
+    votes = np.zeros((len(component_classes), shares.shape[1]))
+    for block in part.blocks:
+        votes += fitted.joint(block, 1.0).resp.T @ shares[block.rows]
     return _assigned(-votes[:, component_classes], component_classes)
 
 
-def by_model(model, theta, other, data, component_classes):
-    r"""Return the classes of the components of `other`, another fit, that are nearest to these.
+def by_model(fitted: Fitted, other: Fitted, part: Partition, component_classes: Array) -> Array:
+    r"""Return for each component the class of the nearest component of `other`, another fit.
 
-    Nearest by the Kullback-Leibler divergence, one component for one (Nigam et al. 2006, Sec.
-    3.5.3). Its expectation is taken over the rows of a component: up to a constant
-    :math:`-\sum_i r_{ij} \log q_l(x_i) / \sum_i r_{ij}`, which works for every family and for rows
-    with empty views.
+    Nearest is by the Kullback-Leibler divergence, and each component of `other` is taken once
+    (Nigam et al. 2006, Sec. 3.5.3). The expectation is over the rows of a component: up to a
+    constant, :math:`-\sum_i r_{ij} \log q_l(x_i) / \sum_i r_{ij}`. So it works for every family,
+    and for rows with empty views.
     """
-    cross = np.zeros((model.n_components,) * 2)
-    mass = np.zeros(model.n_components)
-    for block in data.blocks:
-        mine, theirs = _log_prob(model, theta, block), _log_prob(model, other, block)
-        resp = posterior(mine, theta.log_weights[theta.latest]).resp
+    k = len(component_classes)
+    cross, mass = np.zeros((k, k)), np.zeros(k)
+    for block in part.blocks:
+        resp = fitted.joint(block, 1.0).resp
         resp *= block.row_weight()[:, np.newaxis]
-        cross -= resp.T @ theirs
+        views = range(len(other.mixture.emissions))
+        cross -= resp.T @ sum(other.log_prob(block, v) for v in views)
         mass += resp.sum(axis=0)
     return _assigned(cross / np.maximum(mass, 1e-12)[:, np.newaxis], component_classes)
 
 
-def _assigned(cost, component_classes):
+def _assigned(cost: Array, component_classes: Array) -> Array:
+    """Return the classes after the assignment of components with the lowest cost."""
     _, partner = linear_sum_assignment(cost)
-    return np.asarray(component_classes)[partner]
-
-
-def _log_prob(model, theta, block):
-    return sum(model.log_prob(block, theta, v) for v in range(len(model.families)))
+    classes: Array = np.asarray(component_classes)[partner]
+    return classes

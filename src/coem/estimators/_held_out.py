@@ -1,8 +1,10 @@
 """Predict labelled rows by models that were fitted without them, and calibrate by the result."""
 
 import warnings
+from collections.abc import Iterable
 from functools import partial
 from numbers import Integral
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import log_softmax
@@ -11,12 +13,24 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, check_random_state
 
 from coem.calibration import best_temperature
-from coem.labels import deal, read_knowledge, rows_by_class
+from coem.estimators._classifier_methods import ClassifierMethods
+from coem.estimators._types import Seed
+from coem.labels import Knowledge, deal, read_knowledge, rows_by_class
 from coem.metrics import expected_calibration_error
+from coem.typing import Array
 from coem.views import as_views
 
+Split = tuple[Array, Array]  # the rows to train on, and the rows to test on
+Classifier = TypeVar("Classifier", bound=ClassifierMethods)
 
-def held_out(model, X, sample_weight, knowledge, splits):
+
+def held_out(
+    model: ClassifierMethods,
+    X: Any,
+    sample_weight: Any,
+    knowledge: Knowledge,
+    splits: Iterable[Split],
+) -> tuple[Array, Array, Array]:
     """Return the rows of all folds, their log P(class | row), and the number of their fold.
 
     For each fold of `splits`, a model with the parameters of `model` is fitted to the other rows.
@@ -38,13 +52,20 @@ def held_out(model, X, sample_weight, knowledge, splits):
     return np.concatenate(rows), np.concatenate(parts), np.concatenate(folds)
 
 
-def like(model, **changes):
+def like(model: Classifier, **changes: Any) -> Classifier:
     """Return an unfitted model with the same parameters, except those that only a full fit uses."""
     fold = {"calibrate": False, "checkpoint": None, "cv": 5}
     return type(model)(**model.get_params(deep=False) | fold | changes)
 
 
-def splits_of(cv, n_rows, knowledge, weight, random_state):
+def is_leave_one_out(cv: Any) -> bool:
+    """Return whether the parameter `cv` asks for leave-one-out."""
+    return isinstance(cv, str) and cv == "loo"
+
+
+def splits_of(
+    cv: Any, n_rows: int, knowledge: Knowledge, weight: Array | None, random_state: Seed
+) -> list[Split]:
     """Return the rows to train on and the rows to test on, per fold.
 
     Only labelled rows with a weight above 0 are tested. If `cv` is a number, the only labelled row
@@ -64,23 +85,30 @@ def splits_of(cv, n_rows, knowledge, weight, random_state):
     testable = sum(len(rows) for rows in by_class if len(rows) > 1)
     if testable < 2:
         raise ValueError(
-            "nothing can be held out: every class has one labelled row and needs it; label more, "
-            "or leave calibrate at False and components_per_class at a number"
+            "no row can be held out, because every class has only one labelled row; label more "
+            "rows, or leave calibrate at False and components_per_class at a number"
         )
-    return [(np.setdiff1d(everyone, test), test) for test in deal(by_class, min(cv, testable))]
+    n_folds = min(int(cv), testable)
+    return [(np.setdiff1d(everyone, test), test) for test in deal(by_class, n_folds)]
 
 
-def _check_train(y, knowledge, fold):
+def _check_train(y: Array, knowledge: Knowledge, fold: int) -> None:
     """Raise unless every class has a labelled row to train on."""
     lost = np.setdiff1d(knowledge.classes, read_knowledge(y, None).classes).tolist()
     if lost:
         raise ValueError(
-            f"cv, fold {fold}: class {lost[0]!r} has no labelled row to train on; take fewer "
-            "folds, or coem.selection.LabeledKFold, which leaves one"
+            f"cv, fold {fold}: class {lost[0]!r} has no labelled row to train on; use fewer folds, "
+            "or coem.selection.LabeledKFold, which keeps one"
         )
 
 
-def calibration(model, X, sample_weight, knowledge, splits):
+def calibration(
+    model: ClassifierMethods,
+    X: Any,
+    sample_weight: Any,
+    knowledge: Knowledge,
+    splits: Iterable[Split],
+) -> Bunch:
     """Return the best inverse temperature for held-out rows, and the errors before and after.
 
     For the errors after calibration, the inverse temperature of each fold is the best one for the

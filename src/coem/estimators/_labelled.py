@@ -1,89 +1,123 @@
-"""What a classifier with some labels can do besides predicting."""
+"""What labels mean to a mixture: each class has some of the components."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax
-from sklearn.utils.validation import check_is_fitted
+from scipy.special import logsumexp
 
 from coem.checks import check_weight
-from coem.estimators._correspondence import by_hand, check_correspondence
-from coem.labels import all_classes, read_knowledge
+from coem.estimators._correspondence import allowed_components, by_hand, by_labels, by_model
+from coem.estimators._explain import ExplainMixin
+from coem.estimators._fit import MixtureFit, Starts
+from coem.initialise import Start, prime, prime_apart
+from coem.labels import Knowledge, read_knowledge
 from coem.latent.block import Partition
-from coem.latent.leave_out import leave_one_out
-from coem.views import as_views
+from coem.latent.mixture import MixtureTheta
+from coem.schedules import as_schedule
+from coem.typing import Array
+from coem.views import Views
 
 
-class LabelledMethods:
-    """Methods that need the labels, or the components of the classes."""
+class LabelledMixture(ExplainMixin, MixtureFit):
+    """A mixture whose components belong to classes; the hooks of `MixtureClassifier`."""
 
-    def relabel(self, correspondence):
-        """Say which class some components stand for.
+    components_per_class: Any  # a number, a dict, "cv", or a list of candidates
+    unlabeled_weight: float
+    correspondence: str | dict[int, Any]
+    calibrate: bool
+    cv: Any  # a number, "loo", a splitter, or splits
 
-        Parameters
-        ----------
-        correspondence : dict
-            Component -> class. The others keep their class. `labels_` stay as they were.
+    classes_: Array
+    component_classes_: Array
 
-        Returns
-        -------
-        self : MixtureClassifier
-            The estimator.
-        """
-        check_is_fitted(self)
-        if not isinstance(correspondence, dict):
-            raise ValueError(
-                f"correspondence must be a dict from component to class, got {correspondence!r}"
-            )
-        check_correspondence(correspondence)
-        self.component_classes_ = by_hand(correspondence, self.classes_, self.component_classes_)
-        return self
+    _inits = ("random", "rows", "k-means++")
 
-    def component_proba(self, X):
-        """Return P(component | row) as `assign` says, of shape (n_rows, n_components)."""
-        return self._proba(X)
+    # -- classes and components --------------------------------------------------------------
 
-    def score(self, X, y, sample_weight=None):
-        """Return the accuracy on the rows that have a label.
+    def _n_components(self) -> int:
+        return len(self.component_classes_)
 
-        Rows without one do not count; a row with a set of classes is right in any of them.
-        """
-        predicted = self.predict(X)
-        # With the classes of `y` itself: a row of a class that was never seen is not right.
-        knowledge = read_knowledge(y, len(predicted), all_classes(y, self.classes_))
-        rows = knowledge.certainty > 0
-        if not rows.any():
-            raise ValueError("y has no labelled row, so that there is nothing to score")
-        place = np.searchsorted(knowledge.classes, predicted)
-        right = knowledge.allowed[np.arange(len(place)), place]
-        weight = check_weight(sample_weight, predicted[:, np.newaxis])
-        return float(np.average(right[rows], weights=None if weight is None else weight[rows]))
+    def _classes(self) -> tuple[int, ...]:
+        return tuple(self.component_classes_.tolist())
 
-    def leave_one_out(self, X, y, sample_weight=None):
-        """Return P(class | row) of the labelled rows, each by the model without that row.
+    def _pseudo_rows(self) -> float:
+        return 1.0
 
-        `X` and `y` are those of `fit`. The row's own share is taken out of the statistics and the
-        parameters are estimated again from what is left: exact for the M step, while the
-        posteriors of the other rows stay those of the fit with the row. No model is fitted again.
-        The row's label has left its mark on these posteriors, so that the result is too good where
-        there are many unlabelled rows or several components a class: on labels that say nothing,
-        40 of 300 rows in two classes, it is right in 60 to 75 % of the cases and not in 50 %.
+    def _label_of(self, component: int) -> Any:
+        return self.classes_[self.component_classes_[component]]
 
-        Returns
-        -------
-        proba : ndarray of shape (n_labelled_rows, n_classes)
-            For the rows with exactly one label, in their order.
-        """
-        return np.exp(self._loo(X, y, sample_weight))
+    def _labels(self, proba: Array) -> Array:
+        members = np.eye(len(self.classes_))[self.component_classes_]
+        labels: Array = self.classes_[(proba @ members).argmax(axis=1)]
+        return labels
 
-    def _loo(self, X, y, sample_weight):
-        rows = self._data(X)
-        knowledge = read_knowledge(y, rows.n_rows, self.classes_)
-        if not knowledge.exact.any():
-            raise ValueError("y has no row with exactly one label to leave out")
-        known = self._known(knowledge, check_weight(sample_weight, as_views(X)))
-        data, model = Partition(rows.views, rows.empty, *known), self._model()
-        eta = self.history_[-1].eta
-        with self._engine() as engine:
-            model.e_step(engine, data, self._theta(), self.beta_, eta)
-            exact = np.flatnonzero(knowledge.exact)
-            log_joint = leave_one_out(model, engine, data, exact, eta)
-        return self._by_class(log_softmax(self.beta_ * log_joint, axis=1))
+    def _by_class(self, log_proba: Array) -> Array:
+        """Return the logarithms of the sums over the components of each class (Eq. 3.13)."""
+        if len(self.component_classes_) == len(self.classes_) == log_proba.shape[1]:
+            order = np.argsort(self.component_classes_, kind="stable")
+            if (self.component_classes_[order] == np.arange(len(order))).all():
+                return log_proba[:, order]
+        out = np.full((len(log_proba), len(self.classes_)), -np.inf)
+        for c in np.unique(self.component_classes_):
+            out[:, c] = logsumexp(log_proba[:, self.component_classes_ == c], axis=1)
+        return out
+
+    def _rivals(self, log_joint: Array) -> tuple[int, int]:
+        """Return the best component of the best class, and that of the second best class."""
+        by_class = self._by_class(log_joint[np.newaxis])[0]
+        best, second = (
+            int(np.where(self.component_classes_ == c, log_joint, -np.inf).argmax())
+            for c in np.argsort(-by_class, kind="stable")[:2]
+        )
+        return best, second
+
+    # -- labels of rows ----------------------------------------------------------------------
+
+    def _knowledge(
+        self, views: Views, y: Any, sample_weight: Any
+    ) -> tuple[Array | None, Array | None]:
+        knowledge = read_knowledge(y, len(views), self.classes_)
+        weight = self._weigh(knowledge, check_weight(sample_weight, views))
+        return allowed_components(knowledge.allowed, self.component_classes_, weight)
+
+    def _weigh(self, knowledge: Knowledge, weight: Array | None) -> Array | None:
+        """Return the weights of the rows; the less a label says, the lower (EM-lambda)."""
+        if self.unlabeled_weight == 1:
+            return weight
+        own: Array = self.unlabeled_weight + (1 - self.unlabeled_weight) * knowledge.certainty
+        return own if weight is None else weight * own
+
+    # -- fit ---------------------------------------------------------------------------------
+
+    def _starts(self, part: Partition, shares: Array | None) -> Starts:
+        """Return the given start, or starts from the labelled rows."""
+        given = self._given_start(part.n_rows)
+        if given is not None:
+            return Starts(given, 1)
+        assert shares is not None
+        mixture, taught = self._mixture(), shares
+        if np.bincount(self.component_classes_).max() == 1:
+            return Starts(lambda rng: Start(prime(mixture, part, taught.astype(mixture.dtype))), 1)
+        draw = prime_apart(mixture, part, taught, self.init)
+        return Starts(lambda rng: Start(draw(rng)), self.n_init)
+
+    def _name_components(
+        self, part: Partition, shares: Array | None, unannealed: Callable[[], MixtureTheta]
+    ) -> None:
+        """Set the class of every component, as `correspondence` says."""
+        annealed = len(as_schedule(self.beta, "beta")) > 0
+        now = self.component_classes_
+        if isinstance(self.correspondence, dict):
+            self.component_classes_ = by_hand(self.correspondence, self.classes_, now)
+        elif annealed and self.correspondence == "labels":
+            assert shares is not None
+            rows = np.flatnonzero(shares.any(axis=1))
+            empty = None if part.empty is None else part.empty[rows]
+            labelled = Partition(tuple(X[rows] for X in part.views), empty)
+            self.component_classes_ = by_labels(self._fitted(), labelled, shares[rows], now)
+        elif annealed:
+            fitted = self._fitted()
+            other = replace(fitted, theta=unannealed())
+            self.component_classes_ = by_model(fitted, other, part, now)

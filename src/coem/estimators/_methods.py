@@ -1,87 +1,117 @@
-"""What a fitted mixture can tell: likelihoods, criteria, samples, explanations."""
+"""Methods of fitted mixtures: posteriors, likelihoods, criteria, samples, features."""
 
+from collections.abc import Hashable
 from numbers import Integral
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_number
-from coem.coupling import dissent
-from coem.posterior import posterior
-from coem.ranking import wllr
+from coem.estimators._base import BaseMixture
+from coem.estimators._ranking import By, best_features
+from coem.estimators._types import Seed
+from coem.latent.block import Block
+from coem.latent.fitted import Fitted, Reading
+from coem.typing import Array, Matrix
 from coem.views import Views
 
 
-class MixtureMethods:
+class MixtureMethods(BaseMixture):
     """Methods that clusterer and classifier have in common."""
 
-    def view_proba(self, X):
+    def view_proba(self, X: Any) -> Array:
         """Return the posterior of every view by itself.
 
         Parameters
         ----------
         X : matrix, list, dict or Views
-            Rows seen through the views of `fit`.
+            Rows with the views of `fit`.
 
         Returns
         -------
         proba : ndarray of shape (n_rows, n_views, n_components)
             P(component | view of row), Bickel & Scheffer (2005), Eq. 14, tempered by the last
-            `beta`. An empty view has a likelihood of one: only its weights speak.
+            `beta`. An empty view has a likelihood of one, so that its posterior is its weights.
         """
-        return self._map(X, lambda *args: self._view_posteriors(*args).transpose(1, 0, 2))
+        return self._map_blocks(X, lambda fitted, block: _by_row(fitted.view_posteriors(block)))
 
-    def disagreement(self, X):
+    def disagreement(self, X: Any) -> Array:
         """Return how much the views of every row disagree, of shape (n_rows,).
 
-        A row's share of the dissent of Bickel & Scheffer (2005), Eq. 10, in nats: the symmetric
-        Kullback-Leibler divergences between the untempered posteriors of its non-empty views. 0
-        when they agree, or when there is only one.
+        This is the share of a row in the dissent of Bickel & Scheffer (2005), Eq. 10, in nats: the
+        sum of the symmetric Kullback-Leibler divergences between the untempered posteriors of its
+        non-empty views. It is 0 if these views agree, or if there is only one.
         """
+        return self._map_blocks(X, Fitted.disagreement)
 
-        def work(block, theta, model):
-            views = range(len(model.families))
-            logs = [
-                posterior(model.log_prob(block, theta, v), theta.log_weights[v]).log_posterior
-                for v in views
-            ]
-            return np.maximum(dissent(np.stack(logs), block.empty), 0.0)
+    def read(self, X: Any) -> Reading:
+        """Return all that the model says of rows, from one pass over them.
 
-        return self._map(X, work)
+        Parameters
+        ----------
+        X : matrix, list, dict or Views
+            Rows with the views of `fit`.
 
-    def score_samples(self, X):
+        Returns
+        -------
+        reading : Reading
+            A named tuple of `proba` (n_rows, n_components), the posterior that assigns rows;
+            `view_proba`, `disagreement` and `log_likelihood`, as `view_proba`, `disagreement` and
+            `score_samples` return them; and `empty` (n_rows, n_views).
+        """
+        part, fitted = self._part(X), self._fitted()
+        with self._engine() as engine:
+            found = engine.map(fitted.read, part.blocks)
+        return Reading(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+    # -- likelihoods and criteria ------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> Array:
         """Return log p(row), all views together, of shape (n_rows,).
 
-        The mixture of the products of the views' densities, with `weights_`: the sum over the rows
-        is Eq. 17 of Bickel & Scheffer (2004). An empty view has a likelihood of one.
+        The density of a row is a mixture, with the weights `weights_`, of products of the
+        densities of its views. The sum over the rows is Eq. 17 of Bickel & Scheffer (2004). An
+        empty view has a likelihood of one.
         """
-        return self._map(X, lambda block, *args: self._joint(block, *args, 1.0).evidence)
+        return self._map_blocks(X, lambda fitted, block: fitted.joint(block, 1.0).evidence)
 
-    def aic(self, X):
-        """Return Akaike's criterion on `X`; lower is better."""
-        return -2 * self.score_samples(X).sum() + 2 * self._n_parameters()
+    def aic(self, X: Any) -> float:
+        """Return Akaike's information criterion on `X`; lower is better."""
+        value: float = -2 * self.score_samples(X).sum() + 2 * self._n_parameters()
+        return value
 
-    def bic(self, X):
+    def bic(self, X: Any) -> float:
         """Return the Bayesian information criterion on `X`; lower is better."""
         log_likelihood = self.score_samples(X)
-        return -2 * log_likelihood.sum() + self._n_parameters() * np.log(len(log_likelihood))
+        penalty = self._n_parameters() * np.log(len(log_likelihood))
+        value: float = -2 * log_likelihood.sum() + penalty
+        return value
 
-    def icl(self, X):
+    def icl(self, X: Any) -> float:
         """Return the integrated completed likelihood on `X`; lower is better.
 
-        The Bayesian information criterion plus twice the entropy of the posteriors: it prefers
-        components that do not overlap.
+        This is the Bayesian information criterion plus twice the entropy of the posteriors. It
+        prefers components that do not overlap.
         """
 
-        def work(block, theta, model):
-            result = self._joint(block, theta, model, 1.0)
-            return -np.einsum("nk,nk->n", result.resp, np.maximum(result.log_posterior, -1e3))
+        def entropy(fitted: Fitted, block: Block) -> Array:
+            result = fitted.joint(block, 1.0)
+            logs = np.maximum(result.log_posterior, -1e3)
+            return np.asarray(-np.einsum("nk,nk->n", result.resp, logs))
 
-        return self.bic(X) + 2 * self._map(X, work).sum()
+        value: float = self.bic(X) + 2 * self._map_blocks(X, entropy).sum()
+        return value
 
-    def sample(self, n_samples=1, random_state=None):
+    def _n_parameters(self) -> int:
+        """Return the number of free parameters, including the weights."""
+        own = sum(f.n_parameters(self.theta_[name]) for name, f in self.families_.items())
+        return own + (0 if self.weights == "uniform" else len(self.weights_) - 1)
+
+    # -- samples and features ----------------------------------------------------------------
+
+    def sample(self, n_samples: int = 1, random_state: Seed = None) -> tuple[Matrix | Views, Array]:
         """Draw rows from the fitted model.
 
         Parameters
@@ -89,7 +119,7 @@ class MixtureMethods:
         n_samples : int, default=1
             Number of rows.
         random_state : int, RandomState or None, default=None
-            Source of random numbers; None takes that of the estimator.
+            Source of random numbers. None takes the `random_state` of the estimator.
 
         Returns
         -------
@@ -110,115 +140,50 @@ class MixtureMethods:
         }
         return (drawn[self.view_names_[0]] if len(drawn) == 1 else Views(drawn)), labels
 
-    def top_features(self, view=None, n=10, by="wllr"):
-        """Return the features that tell most about every component.
+    def top_features(
+        self, view: str | None = None, n: int = 10, by: By = "wllr"
+    ) -> list[list[tuple[Hashable, float]]]:
+        """Return the features that are most typical of every component.
 
         Parameters
         ----------
         view : str, optional
-            The view; may be left out if there is only one.
+            The view. You can leave it out if there is only one.
         n : int, default=10
-            Number of features for each component.
+            Number of features per component.
         by : {"wllr", "prob"}, default="wllr"
-            "prob" ranks by p(feature | component); "wllr" by the weighted log-likelihood ratio
-            p(f | c) log(p(f | c) / p(f | not c)), which asks for frequent *and* telling features.
+            "prob" ranks by p(feature | component). "wllr" ranks by the weighted log-likelihood
+            ratio p(f | c) log(p(f | c) / p(f | not c)), which prefers features that are frequent
+            in the component *and* rare in the others.
 
         Returns
         -------
         features : list of list of (feature, value)
-            For each component its best features, as column numbers, or as names if `X` was a
-            data frame; (column, level) for categorical columns. A single component has nothing to
-            be told from: it is ranked by probability.
+            The best features of each component: column numbers, or column names if `X` was a data
+            frame; (column, level) for categorical columns. A model with a single component ranks
+            by probability, because there is no other component to compare with.
         """
         check_is_fitted(self)
         view = self.view_names_[0] if view is None and len(self.view_names_) == 1 else view
         if view not in self.families_:
             raise ValueError(f"view must be one of {list(self.view_names_)}, got {view!r}")
-        if by not in ("wllr", "prob"):
-            raise ValueError(f"by must be 'wllr' or 'prob', got {by!r}")
-        check_number("n", n, Integral, 1)
         prob = self.families_[view].feature_probs(self.theta_[view])
         if prob is None:
-            kind = type(self.families_[view]).__name__
+            family = type(self.families_[view]).__name__
             raise ValueError(
-                f"view {view!r}: the features of a {kind} have no probabilities to rank"
+                f"view {view!r}: a {family} family has no feature probabilities to rank by"
             )
-        value = prob if by == "prob" or len(prob) == 1 else wllr(prob, self.weights_)
-        best = np.argsort(-value, axis=1, kind="stable")[:, :n]
-        pairs = zip(value, best, strict=True)
-        return [[(self._feature(view, f), float(row[f])) for f in top] for row, top in pairs]
+        best = best_features(prob, self.weights_, n, by)
+        return [[(self._feature(view, f), value) for f, value in top] for top in best]
 
-    def _feature(self, view, place):
-        """Return the name of a feature: its column, by name if there is one, and its level."""
-        column, *level = np.atleast_1d(self.families_[view].locate(int(place))).tolist()
+    def _feature(self, view: str, place: int) -> Hashable:
+        """Return a feature as its column (a name, if there are names), and its level if any."""
+        column, *level = np.atleast_1d(self.families_[view].locate(place)).tolist()
         names = getattr(self, "feature_names_in_", None)
         column = column if names is None or len(self.view_names_) > 1 else names[column]
         return (column, *level) if level else column
 
-    def explain(self, X):
-        """Say what speaks for a row's component and against the next best one.
 
-        The components are those of the joint posterior of all views (2005, Eq. 19), untempered.
-
-        Returns
-        -------
-        explanations : list of Bunch
-            For each row: `label` and `against` (the best and the second best, as `predict` names
-            them), `log_odds` between the two (of classes with several components: between the best
-            component of each), `prior` (the part of the mixture weights), and `views`: for
-            each view that is not empty a Bunch of `features`, their `contributions`, and `rest`
-            (what no single feature accounts for). `prior` and all contributions and rests add up
-            to `log_odds`.
-        """
-        data = self._data(X)
-        theta, model = self._theta(), self._model(rule="soft")
-        if len({self._name(component) for component in range(model.n_components)}) < 2:
-            raise ValueError("a model with one component, or one class, has nothing to explain")
-        rows = [block.one_row(i) for block in data.blocks for i in range(block.n_rows)]
-        with self._engine() as engine:
-            return engine.map(lambda row: self._explain(row, theta, model), rows)
-
-    def _explain(self, one, theta, model):
-        log_joint = self._joint(one, theta, model, 1.0).log_posterior[0]
-        label, against = self._rivals(log_joint)
-        log_weights = self._log_weights()
-        prior = float(log_weights[label] - log_weights[against])
-        parts = {}
-        for v, name in enumerate(self.view_names_):
-            if one.empty is None or not one.empty[0, v]:
-                parts[name] = _contributions(model, one, theta, v, label, against)
-        total = sum(float(np.sum(part.contributions)) + part.rest for part in parts.values())
-        return Bunch(
-            label=self._name(label),
-            against=self._name(against),
-            log_odds=prior + total,
-            prior=prior,
-            views=parts,
-        )
-
-    def _rivals(self, log_joint):
-        """Return the best component and the next."""
-        return np.argsort(-log_joint, kind="stable")[:2].tolist()
-
-    def _n_parameters(self):
-        """Return the number of free parameters, the weights included."""
-        own = sum(f.n_parameters(self.theta_[name]) for name, f in self.families_.items())
-        return own + (0 if self.weights == "uniform" else len(self.weights_) - 1)
-
-
-def _contributions(model, one, theta, v, label, against):
-    """Return what the features of one row and view add to the log odds."""
-    family, X = model.families[v], one.views[v]
-    if sp.issparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    apart = family.terms(X, theta.params[v])
-    if apart is None:
-        whole = model.log_prob(one, theta, v)[0]
-        apart = np.empty(0, dtype=int), np.empty((0, len(whole))), whole
-    features, terms, rest = apart
-    return Bunch(
-        features=np.asarray(features),
-        contributions=terms[:, label] - terms[:, against],
-        rest=float(rest[label] - rest[against]),
-    )
+def _by_row(posteriors: Array) -> Array:
+    """Return posteriors (n_views, n, k) as (n, n_views, k)."""
+    return posteriors.transpose(1, 0, 2)

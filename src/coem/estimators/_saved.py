@@ -1,9 +1,10 @@
-"""Register the estimators with model files, and check those that are loaded."""
+"""Register the estimators with model files, and check models that are loaded."""
 
 from numbers import Real
 
 import numpy as np
 
+from coem.estimators._base import BaseMixture
 from coem.estimators.aspect import AspectModel
 from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer
@@ -14,9 +15,10 @@ from coem.io.checkpoint import flat_theta
 from coem.io.loaded import is_table_of, need, widths_of
 from coem.io.registry import register
 from coem.records import Records
+from coem.typing import Theta
 
 
-def check_mixture(model):
+def check_mixture(model: BaseMixture) -> None:
     """Raise unless the parameters of a mixture fit its views and each other."""
     if not hasattr(model, "theta_"):
         return
@@ -33,23 +35,24 @@ def check_mixture(model):
     _check_stats(model, k)
 
 
-def _check_theta(family, theta, width, k, view):
+def _check_theta(family: Family, theta: Theta, width: int, k: int, view: str) -> None:
     """Raise unless `theta` fits the family, `k` components and `width` columns."""
     what = f"theta_ of view {view!r}"
     need(isinstance(family, Family), f"the family of view {view!r}")
     need(family.theta_type is None or type(theta) is family.theta_type, what)
     parts = flat_theta((theta,))
     arrays = all(isinstance(part, np.ndarray) and part.shape[:1] == (k,) for part in parts)
-    need(arrays and width <= max(part.size for part in parts), what)  # before a row so wide is made
+    # Check the width first, so that a damaged file cannot ask for a huge row.
+    need(arrays and width <= max(part.size for part in parts), what)
     row = family.encode(family.check(np.zeros((1, width)), view))
     need(family.log_prob(row, theta).shape == (1, k), what)
 
 
-def _check_stats(model, k):
+def _check_stats(model: BaseMixture, k: int) -> None:
     """Raise unless the statistics of `partial_fit` give parameters of the same shapes."""
     if model._stats is None:
         return
-    mixture, theta = model._model(), model._theta()
+    mixture, theta = model._mixture(), model._theta()
     need(len(model._stats) == mixture.n_turns, "the statistics")
     for turn, expected in enumerate(model._stats):
         new = mixture.estimate(expected, theta, turn)
@@ -57,8 +60,8 @@ def _check_stats(model, k):
         need(shapes[0] == shapes[1] and expected.mass.shape == (k,), "the statistics")
 
 
-def check_classifier(model):
-    """Raise unless every component belongs to a class, and the mixture fits together."""
+def check_classifier(model: MixtureClassifier) -> None:
+    """Raise unless every component has a class, and the parameters fit each other."""
     if not hasattr(model, "theta_"):
         return
     classes, of = model.classes_, model.component_classes_
@@ -70,7 +73,7 @@ def check_classifier(model):
         need(isinstance(model.calibration_.inverse_temperature, Real), "calibration_")
 
 
-def check_sphere(model):
+def check_sphere(model: SphericalKMeans) -> None:
     """Raise unless the concept vectors fit the views."""
     if not hasattr(model, "cluster_centers_"):
         return
@@ -82,7 +85,7 @@ def check_sphere(model):
     need(isinstance(model._largest, int) and 0 <= model._largest < k, "the largest cluster")
 
 
-def check_aspects(model):
+def check_aspects(model: AspectModel) -> None:
     """Raise unless the probabilities fit the columns and each other."""
     if not hasattr(model, "weights_"):
         return
@@ -93,7 +96,7 @@ def check_aspects(model):
     need(is_table_of(model.y_given_h_, k, width), "y_given_h_")
 
 
-def check_traffic(model):
+def check_traffic(model: TrafficModel) -> None:
     """Raise unless the probabilities fit the nodes and each other."""
     if not hasattr(model, "alpha_"):
         return
@@ -103,13 +106,13 @@ def check_traffic(model):
     need(is_table_of(model.beta_, k, k), "beta_")
 
 
-OWN = ("engine", "checkpoint")  # parameters that belong to the machine of the fit
+THIS_MACHINE = ("engine", "checkpoint")  # parameters that are never saved
 
 register(Records)
-register(MixtureClusterer, skip=OWN, drop=("random_state", "init"), check=check_mixture)
+register(MixtureClusterer, skip=THIS_MACHINE, drop=("random_state", "init"), check=check_mixture)
 register(
     MixtureClassifier,
-    skip=(*OWN, "_shares"),
+    skip=THIS_MACHINE,
     drop=("random_state", "init", "cv"),
     check=check_classifier,
 )

@@ -1,16 +1,18 @@
-"""Starts that a user gives: responsibilities, or a fitted model."""
+"""Starts that a user gives to a mixture: responsibilities, or a fitted model."""
 
 from copy import deepcopy
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import _clone_parametrized
 
-from coem.families.named import shape_of
 from coem.initialise import INITS
+from coem.typing import Array
 
 
-def as_responsibilities(init, n_rows, n_components):
-    """Return `init` as an array whose rows sum to one."""
+def as_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:
+    """Return `init` as an array whose rows sum to one; raise unless it has the right shape."""
     try:
         resp = np.asarray(init, dtype=np.float64)
     except (TypeError, ValueError):
@@ -27,8 +29,8 @@ def as_responsibilities(init, n_rows, n_components):
     return check_responsibilities(resp, "init")
 
 
-def check_responsibilities(given, name):
-    """Return an array in double whose rows sum to one."""
+def check_responsibilities(given: ArrayLike, name: str) -> Array:
+    """Return responsibilities as float64, with rows that sum to one; raise if they cannot."""
     resp = np.asarray(given, dtype=np.float64)
     if resp.ndim != 2 or not np.isfinite(resp).all() or resp.min(initial=0.0) < 0:
         raise ValueError(f"{name} must hold responsibilities, finite and 0 or more")
@@ -38,41 +40,31 @@ def check_responsibilities(given, name):
     return resp / sums if np.abs(sums - 1).max(initial=0.0) > 1e-6 else resp
 
 
-def check_warm(other, estimator):
-    """Refuse a fitted model that an estimator cannot go on from."""
-    same = (
-        other.view_names_ == estimator.view_names_ and other.view_widths_ == estimator.view_widths_
-    )
-    if not same or len(other.weights_) != estimator._n_components():
-        raise ValueError(
-            "init: the fitted model has other views, features or components "
-            f"({list(other.view_names_)}, {list(other.view_widths_)}, {len(other.weights_)}); fit "
-            "the same views, or give responsibilities, such as its predict_proba, as init"
-        )
-    mine, theirs = estimator.families_.values(), other.families_.values()
-    if [shape_of(f) for f in mine] != [shape_of(f) for f in theirs]:
-        raise ValueError("init: the fitted model has other families than this one")
+def first_classes(init: Any, classes: Array, sizes: Array) -> Array:
+    """Return the class of every component at the start.
 
-
-def first_classes(init, classes, sizes):
-    """Return the class of every component: side by side, or as a fitted classifier has them."""
+    The components of a class are next to each other. If `init` is a fitted classifier, they are in
+    its order.
+    """
     theirs = getattr(init, "component_classes_", None)
     if theirs is None:
         return np.repeat(np.arange(len(sizes)), sizes)
     same = np.array_equal(init.classes_, classes)
     if not same or not np.array_equal(np.bincount(theirs, minlength=len(sizes)), sizes):
         raise ValueError(
-            "init: the fitted model has other classes, or other numbers of components for them"
+            "init: the fitted model has other classes, or other numbers of components per class"
         )
     return np.array(theirs)
 
 
 class KeepsInit:
-    """A clone of an estimator with a fitted model for its `init` starts from that model, too."""
+    """Make clones of an estimator keep a fitted model that is its `init`."""
 
-    def __sklearn_clone__(self):
-        """Return an unfitted copy; fitted models that serve as `init` stay fitted."""
-        copied = _clone_parametrized(self)
+    init: Any
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy. A fitted model that is the `init` stays fitted."""
+        copied: Self = _clone_parametrized(self)
         init = getattr(self, "init", None)
         parts = init if isinstance(init, list | tuple) else [init]
         if any(hasattr(part, "fit") for part in parts):

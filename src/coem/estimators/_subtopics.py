@@ -1,58 +1,65 @@
-"""Several components a class: how many, and which number serves best."""
+"""Several components per class: how many, and which number predicts best."""
 
+from collections.abc import Sequence
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from coem.estimators._held_out import held_out, like, splits_of
+from coem.estimators._held_out import Classifier, Split, held_out, is_leave_one_out, like, splits_of
+from coem.labels import Knowledge
 from coem.records import Records
+from coem.typing import Array
 
 LADDER = (1, 2, 3, 5, 10, 20, 40)  # numbers of components that "cv" tries
 
+Sizes = int | dict[Any, int]  # components per class: of every class, or by class
 
-def check_spec(spec):
-    """Refuse what is no number, dict, "cv" or list of candidates."""
-    if isinstance(spec, str) and spec == "cv":
+
+def check_sizes(value: Any) -> None:
+    """Raise unless `value` is a number, a dict, "cv" or a list of candidates."""
+    if isinstance(value, str) and value == "cv":
         return
-    tries = spec if isinstance(spec, list | tuple) else [spec]
+    tries = value if isinstance(value, list | tuple) else [value]
     numbers = [n for one in tries for n in (one.values() if isinstance(one, dict) else [one])]
-    whole = [isinstance(n, Integral) and not isinstance(n, bool) and n >= 1 for n in numbers]
+    whole = [isinstance(n, Integral) and not isinstance(n, bool) and int(n) >= 1 for n in numbers]
     if not tries or not all(whole):
         raise ValueError(
             "components_per_class must be a number of 1 or more, a dict from class to number, a "
-            f"list of such candidates, or 'cv', got {spec!r}"
+            f"list of such candidates, or 'cv', got {value!r}"
         )
 
 
-def is_choice(spec):
-    """Tell if there are candidates to choose from."""
-    return isinstance(spec, str | list | tuple)
+def is_choice(value: Any) -> bool:
+    """Return whether there are candidates to choose from."""
+    return isinstance(value, str | list | tuple)
 
 
-def sizes_of(spec, classes):
-    """Return the number of components of every class; one for a class that a dict leaves out."""
-    if not isinstance(spec, dict):
-        return np.full(len(classes), int(spec))
-    strange = [label for label in spec if label not in classes.tolist()]
-    if strange:
+def sizes_of(value: Sizes, classes: Array) -> Array:
+    """Return the number of components of every class; 1 for a class that a dict leaves out."""
+    if not isinstance(value, dict):
+        return np.full(len(classes), int(value))
+    unknown = [label for label in value if label not in classes.tolist()]
+    if unknown:
         raise ValueError(
-            f"components_per_class: {strange[0]!r} is none of the classes {classes.tolist()}"
+            f"components_per_class: {unknown[0]!r} is not one of the classes {classes.tolist()}"
         )
-    return np.array([int(spec.get(label, 1)) for label in classes.tolist()])
+    return np.array([int(value.get(label, 1)) for label in classes.tolist()])
 
 
-def candidates(spec, knowledge):
-    """Return the candidates to choose from, the simplest first.
+def candidates(value: str | Sequence[Sizes], knowledge: Knowledge) -> list[Sizes]:
+    """Return the candidates to choose from; those of "cv" begin with the simplest.
 
-    "cv" tries every number of the ladder for all classes alike, and for each class with one
-    component in the others, as far as a class has that many labelled rows.
+    "cv" tries every number of the ladder for all classes together, and for each class alone, with
+    one component for the others. A class is tried with at most as many components as it has
+    labelled rows.
     """
-    if not isinstance(spec, str):
-        return list(spec)
+    if not isinstance(value, str):
+        return list(value)
     classes = knowledge.classes.tolist()
     n_labelled = (knowledge.allowed & knowledge.exact[:, np.newaxis]).sum(axis=0).tolist()
-    tries = [1]
+    tries: list[Sizes] = [1]
     for n in LADDER[1:]:
         enough = [label for label, most in zip(classes, n_labelled, strict=True) if n <= most]
         tries += [n] if len(enough) == len(classes) > 1 else []
@@ -60,36 +67,51 @@ def candidates(spec, knowledge):
     return tries
 
 
-def choose(estimator, X, y, sample_weight, knowledge):
-    """Return the fitted candidate with the best score, and the table of all of them.
+def choose(
+    estimator: Classifier, X: Any, y: Any, sample_weight: Array | None, knowledge: Knowledge
+) -> tuple[Classifier, Records]:
+    """Return the fitted candidate with the best score, and a record of every candidate.
 
     The score is the accuracy on labelled rows that the model has not seen: by leave-one-out, or
-    by folds, the same for all. Of equals the one with the fewest components is taken.
+    by folds, which are the same for all candidates. Of candidates with the same score, the one
+    with the fewest components is taken.
     """
-    table, best, place = Records(), None, None
-    weight = None if sample_weight is None else np.asarray(sample_weight)
-    loo = estimator._by_loo()
     splits = None
-    if not loo:
+    if not is_leave_one_out(estimator.cv):
         splits = splits_of(
-            estimator.cv, len(knowledge.exact), knowledge, weight, estimator.random_state
+            estimator.cv, len(knowledge.exact), knowledge, sample_weight, estimator.random_state
         )
+    table, best, best_rank = Records(), None, (-np.inf, 0)
     for candidate in candidates(estimator.components_per_class, knowledge):
         model = like(estimator, components_per_class=candidate)
         model.fit(X, y, sample_weight=sample_weight)
-        if loo:
-            rows, log_proba = np.flatnonzero(knowledge.exact), model._loo(X, y, sample_weight)
-        else:
-            rows, log_proba, _ = held_out(model, X, sample_weight, knowledge, splits)
-        right = log_proba.argmax(axis=1) == knowledge.codes[rows]
-        score = float(np.average(right, weights=None if weight is None else weight[rows]))
-        row = Bunch(
+        score = _score(model, X, y, sample_weight, knowledge, splits)
+        record = Bunch(
             components_per_class=candidate,
             n_components=len(model.weights_),
             score=score,
             objective=model.objective_,
         )
-        table.append(row)
-        if best is None or (score, -row.n_components) > place:
-            best, place = model, (score, -row.n_components)
+        table.append(record)
+        if best is None or (score, -record.n_components) > best_rank:
+            best, best_rank = model, (score, -record.n_components)
+    assert best is not None
     return best, table
+
+
+def _score(
+    model: Classifier,
+    X: Any,
+    y: Any,
+    sample_weight: Array | None,
+    knowledge: Knowledge,
+    splits: list[Split] | None,
+) -> float:
+    """Return the accuracy on held-out rows, or by leave-one-out if `splits` is None."""
+    if splits is None:
+        rows = np.flatnonzero(knowledge.exact)
+        log_proba = model._log_leave_one_out(X, y, sample_weight)
+    else:
+        rows, log_proba, _ = held_out(model, X, sample_weight, knowledge, splits)
+    right = log_proba.argmax(axis=1) == knowledge.codes[rows]
+    return float(np.average(right, weights=None if sample_weight is None else sample_weight[rows]))

@@ -1,81 +1,76 @@
 """The aspect model: counts of pairs, explained by hidden states."""
 
-from numbers import Integral
+from collections.abc import Hashable, Sequence
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coem.checks import check_choice, check_number, check_weight, undo_on_error
+from coem.checks import check_weight, undo_on_error
 from coem.engine import LocalEngine
-from coem.estimators._aspects import (
-    FOLD_IN,
-    check_counts,
-    completion,
-    given_aspects,
-    per_count,
-    precision,
-    pseudo_counts,
-)
-from coem.estimators._runs import Plan, fit_runs, warn_of_dead
-from coem.estimators._starts import KeepsInit
-from coem.input import read_views
-from coem.io.model_file import Saves
+from coem.estimators._aspect_scores import FOLD_IN, completion, per_count
+from coem.estimators._aspect_starts import given_aspects
+from coem.estimators._count_model import CountModel
+from coem.estimators._counts import precision, pseudo_counts
+from coem.estimators._ranking import By, best_features
+from coem.estimators._types import Precision, Seed
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import Aspect, Aspects, AspectTheta, fold_in
-from coem.latent.runs import VIAS, couple_runs
-from coem.ranking import wllr
+from coem.latent.transitions import Link, couple_runs
+from coem.run_coupling import VIAS, RunCoupling
+from coem.schedules import Schedule
+from coem.typing import Array, Matrix
 from coem.views import is_several
 
 
-class AspectModel(
-    Saves, KeepsInit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CountModel):
     r"""Fit :math:`p(x, y) = \sum_h p(h)\, p(x|h)\, p(y|h)` to a matrix of counts.
 
-    Also known as probabilistic latent semantic analysis; with documents for rows and words for
-    columns the components are topics. Several runs from different starts may be coupled (Lin
-    2006): each takes over what another has learnt, told in its own components, and goes on.
+    This is also known as probabilistic latent semantic analysis. If rows are documents and columns
+    are words, the components are topics. Several runs from different starts can be coupled (Lin
+    2006): each run takes over what another has learnt, translated into its own components.
 
     Parameters
     ----------
     n_components : int, default=10
         Number of components.
     coupling : {None, "xy", "a", "b", "c", "d"} or RunCoupling, default=None
-        How runs are coupled: "xy" couples p(x|h) through the columns and p(y|h) through the rows
-        (Sec. 3.3); "a" to "d" couple both through the columns, through the rows, through columns
-        then rows, through rows then columns (Sec. 4.3, D being the rows and W the columns). A
-        `RunCoupling` also says who learns from whom among more than two runs. None: no coupling.
+        How runs are coupled. "xy" couples p(x|h) through the columns and p(y|h) through the rows
+        (Sec. 3.3). "a" to "d" couple both through the columns, through the rows, through columns
+        then rows, or through rows then columns (Sec. 4.3, where D are the rows and W the columns).
+        A `RunCoupling` also sets which run learns from which. None: no coupling.
     n_runs : int, default=2
-        Number of runs. Without coupling they are restarts, of which the best is kept.
+        Number of runs. Without coupling they are restarts, and the best is kept.
     rounds : int, default=1
         Number of couplings, with `max_iter` iterations before and after each.
     self_coupling : bool, default=False
         Couple every run with itself (Sec. 4.3, SCoEM), as `coupling` says.
     beta : float or Schedule, default=1.0
         Inverse temperature above 0. A schedule that rises to 1 is deterministic annealing (DAEM).
-        It runs on through the phases: after a coupling nothing is heated again.
+        It goes on through all phases, and does not start again after a coupling.
     init : "random", (p_h, x_given_h, y_given_h), fitted model, or list of these, default="random"
-        "random" draws p(y|h) about p(y), and starts with p(x) for every p(x|h). A list has one
-        start for each run, so that `n_runs` is not asked.
+        "random" draws p(y|h) near p(y), and starts with p(x) for every p(x|h). A list has one
+        start per run; `n_runs` is then not used.
     max_iter : int, default=100
-        Iterations of each phase: before, between and after the couplings.
+        Iterations of each phase. There is a phase before, between and after the couplings.
     tol : float, default=0.0
-        End a phase when the objective changes by less, relative. 0 runs all iterations.
+        End a phase when the relative change of the objective is smaller. 0 runs all iterations.
     validation : matrix of shape (n_rows, n_columns), optional
-        Held-out counts over the *same* rows and columns, as in Sec. 4.4. A phase then ends when
-        their likelihood has reached no new maximum for `patience` iterations, and goes back to
-        the parameters that had the largest, be they those that it began with. What is kept is the
-        best of all phases of all runs. Iterations count once a schedule of beta has ended.
+        Held-out counts of the *same* rows and columns, as in Sec. 4.4. A phase then ends when
+        their likelihood has reached no new maximum for `patience` iterations, and goes back to the
+        parameters with the largest likelihood; these may be the ones that it began with. The best
+        parameters of all phases and runs are kept. Iterations count once a schedule of beta has
+        ended.
     patience : int, default=5
-        Used with `validation` alone.
+        Used only with `validation`.
     smoothing : float or pair of floats, default=0.0
         Pseudo-counts of every cell of p(y|h), or of (p(x|h), p(y|h)): Dirichlet priors. With
-        smoothing no pair is impossible.
+        smoothing, no pair is impossible.
     dtype : dtype, optional
-        ``np.float32`` computes with float32 parameters and float64 sums, ``np.float64`` all in
-        double. None takes double where that costs no time worth having, which is where non-zeros
-        times components are less than a million, and single for anything larger.
+        ``np.float32`` computes with float32 parameters and float64 sums, ``np.float64`` everything
+        in float64. None takes float64 if non-zeros times components are fewer than a million,
+        where it costs little time, and else float32.
     n_jobs : int, optional
         Number of threads. Results are the same, bit by bit, for any number.
     random_state : int, RandomState or None, default=None
@@ -96,22 +91,23 @@ class AspectModel(
     objective_ : float
         Penalised, tempered log likelihood of these parameters; larger is better.
     history_ : list of records
-        One an iteration of the best run: `phase`, `round`, `objective`, `kl` (None while beta is
+        One per iteration of the best run: `phase`, `round`, `objective`, `kl` (None while beta is
         not 1), `held_out` (log likelihood per held-out count), `beta`, `seconds`.
-        ``history_.to_frame()`` gives a DataFrame.
+        ``history_.to_frame()`` returns a DataFrame.
     runs_ : list of records
-        One for each run and phase: `run`, `phase` (0 before the first coupling), `kl_before` (at
-        its start, that is after the coupling), `kl` (at its end), `objective`, `held_out`,
+        One per run and phase: `run`, `phase` (0 before the first coupling), `kl_before` (at the
+        start of the phase, after the coupling), `kl` (at its end), `objective`, `held_out`,
         `n_iter`, `converged`, `seconds`.
     transition_ : list of records
-        The transitions of every coupling: `coupling` (its number), `run` and `other` (who learnt
-        from whom), `through` ("y", "x", "yx", "xy"), `matrix` (p(h of other | h of run)).
+        The transitions of every coupling: `coupling` (its number), `run` (the run that learns) and
+        `other` (the run that it learns from), `through` ("y", "x", "yx", "xy"), `matrix`
+        (p(h of other | h of run)).
     best_run_ : int
         The run that the parameters are from.
     n_iter_ : int
-        Its iterations, all phases together.
+        Its iterations in all phases.
     converged_ : bool
-        Whether its last phase stopped by itself.
+        Whether its last phase converged.
 
     References
     ----------
@@ -129,26 +125,30 @@ class AspectModel(
     True
     """
 
+    weights_: Array
+    x_given_h_: Array
+    y_given_h_: Array
+
     def __init__(
         self,
-        n_components=10,
+        n_components: int = 10,
         *,
-        coupling=None,
-        n_runs=2,
-        rounds=1,
-        self_coupling=False,
-        beta=1.0,
-        init="random",
-        max_iter=100,
-        tol=0.0,
-        validation=None,
-        patience=5,
-        smoothing=0.0,
-        dtype=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        coupling: str | RunCoupling | None = None,
+        n_runs: int = 2,
+        rounds: int = 1,
+        self_coupling: bool = False,
+        beta: float | Schedule = 1.0,
+        init: Any = "random",
+        max_iter: int = 100,
+        tol: float = 0.0,
+        validation: Any = None,
+        patience: int = 5,
+        smoothing: float | tuple[float, float] = 0.0,
+        dtype: Precision = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.coupling = coupling
         self.n_runs = n_runs
@@ -166,17 +166,8 @@ class AspectModel(
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        """Tell scikit-learn that counts may be sparse and are not negative."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags
-
-    # -- fit ---------------------------------------------------------------------------------
-
     @undo_on_error
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -184,7 +175,7 @@ class AspectModel(
         X : matrix of shape (n_rows, n_columns)
             Counts, dense or sparse.
         y : ignored
-            Here for scikit-learn's sake.
+            Accepted because scikit-learn passes it.
         sample_weight : array of shape (n_rows,), optional
             The counts of a row are multiplied by its weight.
 
@@ -193,45 +184,42 @@ class AspectModel(
         self : AspectModel
             The fitted estimator.
         """
-        plan = Plan.of(self, "n_components", couple_runs, VIAS)
+        plan = self._plan("n_components", VIAS)
         priors = pseudo_counts(self.smoothing)
         counts = self._read(X, reset=True)
         weight = check_weight(sample_weight, counts)
         dtype = precision(self.dtype, counts, self.n_components)
         model = Aspect(self.n_components, *priors, dtype)
         given = given_aspects(self.init, self.n_components, counts.shape)
-        starts = given and [AspectTheta.of(start, dtype) for start in given]
-        best = fit_runs(self, plan, model, counts, weight, starts)
-        self.weights_, self.x_given_h_, self.y_given_h_ = best.kept.theta.plain
-        warn_of_dead(self.weights_, best, "components")
+        starts = None if given is None else [AspectTheta.of(start, dtype) for start in given]
+        best = self._fit_runs(plan, model, _couple, counts, weight, starts, "components")
+        self.weights_, self.x_given_h_, self.y_given_h_ = best.theta.plain
         return self
 
-    def _read(self, X, *, reset):
+    def _read(self, X: Any, *, reset: bool) -> Matrix:
         """Return checked counts."""
         if is_several(X):
             raise ValueError(
                 "AspectModel takes one matrix of counts; put views side by side with "
                 "Views(...).concat()"
             )
-        views = read_views(self, X, reset=reset)
-        return check_counts(views[views.names[0]], "X")
-
-    # -- what a fitted model can tell ----------------------------------------------------------
+        return self._read_counts(X, reset=reset)
 
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> int:
         return len(self.weights_)
 
-    def _theta(self):
+    def _theta(self) -> AspectTheta:
+        """Return the fitted parameters as the kernels read them."""
         aspects = Aspects(self.weights_, self.x_given_h_, self.y_given_h_)
         return AspectTheta.of(aspects, self.y_given_h_.dtype)
 
-    def transform(self, X):
-        """Return p(h | row) of rows that need not be those of `fit`, (n_rows, n_components).
+    def transform(self, X: Any) -> Array:
+        """Return p(h | row) of any rows, of shape (n_rows, n_components).
 
-        The rows are folded in: EM for each row by itself while p(y|h) stays as it is. It ends when
-        no share moves by more than 1e-6, or after 200 rounds, which where the likelihood of a row
-        is flat may be short of its maximum. A row without counts gets p(h).
+        The rows are folded in: EM runs for each row by itself, and p(y|h) does not change. It ends
+        when no share changes by more than 1e-6, or after 200 rounds; if the likelihood of a row is
+        flat, it may then be short of its maximum. A row without counts gets p(h).
         """
         check_is_fitted(self)
         counts = self._read(X, reset=False)
@@ -239,7 +227,7 @@ class AspectModel(
         with LocalEngine(self.n_jobs):
             return fold_in(Pairs.of(counts, None, theta.y.dtype), theta, *FOLD_IN)
 
-    def score(self, X, y=None, *, new_rows=False):
+    def score(self, X: Any, y: Any = None, *, new_rows: bool = False) -> float:
         """Return the log likelihood per count; larger is better.
 
         Parameters
@@ -247,19 +235,19 @@ class AspectModel(
         X : matrix of shape (n_rows, n_columns)
             Counts, held out or not.
         y : ignored
-            Here for scikit-learn's sake.
+            Accepted because scikit-learn passes it.
         new_rows : bool, default=False
-            False: the rows are those of `fit`, in their order, and the score is the mean of
+            False: the rows are those of `fit`, in the same order, and the score is the mean of
             log p(x, y) over the counts. True: they are other rows, and the score is the mean of
-            log p(y | x), where each row is folded in on every other of its non-zeros, and one
-            count more of p(h), and scored on the rest. Cross-validation holds rows out: give it
-            ``scoring=lambda model, X, y=None: model.score(X, new_rows=True)``, or folds of equal
-            size pass for the rows of `fit`.
+            log p(y | x). Each row is then folded in on every other of its non-zeros, plus one
+            count that is shared out by p(h), and scored on the rest. Cross-validation holds rows
+            out: give it ``scoring=lambda model, X, y=None: model.score(X, new_rows=True)``.
+            Otherwise, a fold with as many rows as `fit` would be taken for the rows of `fit`.
 
         Returns
         -------
         score : float
-            In nats. A pair that the model holds impossible counts as log(tiny), about -708.
+            In nats. A pair that is impossible under the model counts as log(tiny), about -708.
         """
         check_is_fitted(self)
         counts = self._read(X, reset=False)
@@ -269,33 +257,39 @@ class AspectModel(
                 return completion(counts, theta)
             if counts.shape[0] != self.x_given_h_.shape[1]:
                 raise ValueError(
-                    f"X has {counts.shape[0]} rows and the model {self.x_given_h_.shape[1]}; pass "
-                    "counts of the rows of fit, or new_rows=True"
+                    f"X has {counts.shape[0]} rows, but the model has {self.x_given_h_.shape[1]}; "
+                    "pass counts of the rows of fit, or new_rows=True"
                 )
             return per_count(Pairs.of(counts, None, theta.y.dtype), theta)
 
-    def top_features(self, n=10, by="wllr"):
-        """Return the columns that tell most about every component.
+    def top_features(self, n: int = 10, by: By = "wllr") -> list[list[tuple[Hashable, float]]]:
+        """Return the columns that are most typical of every component.
 
         Parameters
         ----------
         n : int, default=10
-            Number of columns for each component.
+            Number of columns per component.
         by : {"wllr", "prob"}, default="wllr"
-            "prob" ranks by p(y|h); "wllr" by the weighted log-likelihood ratio
-            p(y|h) log(p(y|h) / p(y|not h)), which asks for frequent *and* telling columns.
+            "prob" ranks by p(y|h). "wllr" ranks by the weighted log-likelihood ratio
+            p(y|h) log(p(y|h) / p(y|not h)), which prefers columns that are frequent in the
+            component *and* rare in the others.
 
         Returns
         -------
         features : list of list of (feature, value)
-            For each component its best columns, by name if `X` was a data frame.
+            The best columns of each component, by name if `X` was a data frame.
         """
         check_is_fitted(self)
-        check_number("n", n, Integral, 1)
-        check_choice("by", by, ("wllr", "prob"))
         prob = np.asarray(self.y_given_h_, dtype=np.float64)
-        value = prob if by == "prob" or len(prob) == 1 else wllr(prob, self.weights_)
-        best = np.argsort(-value, axis=1, kind="stable")[:, :n]
-        names = getattr(self, "feature_names_in_", np.arange(value.shape[1])).tolist()
-        pairs = zip(value, best, strict=True)
-        return [[(names[f], float(row[f])) for f in top] for row, top in pairs]
+        best = best_features(prob, self.weights_, n, by)
+        names = getattr(self, "feature_names_in_", np.arange(prob.shape[1])).tolist()
+        return [[(names[f], value) for f, value in top] for top in best]
+
+
+def _couple(
+    runs: Sequence[AspectTheta], coupling: RunCoupling, counts: Matrix, number: int
+) -> tuple[list[AspectTheta], list[Link]]:
+    """Return the coupled parameters of all runs, and the transitions."""
+    coupled, links = couple_runs([run.plain for run in runs], coupling, counts, number)
+    pairs = zip(coupled, runs, strict=True)
+    return [AspectTheta.of(new, old.x.dtype) for new, old in pairs], links

@@ -1,71 +1,70 @@
 """The traffic model: counts between nodes, explained by hubs and the traffic between them."""
 
+from collections.abc import Sequence
 from numbers import Real
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_number, undo_on_error
 from coem.engine import LocalEngine
-from coem.estimators._aspects import (
-    check_counts,
-    given_traffic,
-    per_count,
-    precision,
-)
-from coem.estimators._runs import Plan, fit_runs, warn_of_dead
-from coem.estimators._starts import KeepsInit
-from coem.input import read_views
-from coem.io.model_file import Saves
+from coem.estimators._aspect_scores import per_count
+from coem.estimators._aspect_starts import given_traffic
+from coem.estimators._count_model import CountModel
+from coem.estimators._counts import precision
+from coem.estimators._types import Precision, Seed
 from coem.kernels.aspect import Pairs
-from coem.latent.runs import HUB_VIAS, couple_hubs
 from coem.latent.traffic import Traffic, TrafficFlow, TrafficTheta
+from coem.latent.transitions import HubLink, couple_hubs
+from coem.run_coupling import HUB_VIAS, RunCoupling
+from coem.schedules import Schedule
+from coem.typing import Array, Matrix
 from coem.views import is_several
 
 
-class TrafficModel(Saves, KeepsInit, BaseEstimator):
+class TrafficModel(CountModel):
     r"""Fit :math:`p(x, x') = \sum_{h, h'} \alpha(x|h)\, \beta(h, h')\, \alpha(x'|h')` to traffic.
 
-    A trip from node x to node x' enters the highway at hub h and leaves it at hub h'. What share
-    of a hub's traffic a node has is the same in both directions (Lin 2006, Sec. 5). With nodes
-    that link to each other the hubs are communities, and `beta_` the traffic between them.
+    A trip from node x to node x' enters a highway at hub h and leaves it at hub h'. A node has the
+    same share of the traffic of a hub in both directions (Lin 2006, Sec. 5). If the nodes link to
+    each other, the hubs are communities, and `beta_` is the traffic between them.
 
     Parameters
     ----------
     n_hubs : int, default=10
         Number of hubs.
     coupling : {None, "x"} or RunCoupling, default=None
-        "x" couples runs through the nodes (Sec. 5). A `RunCoupling` also says who learns from
-        whom among more than two runs. None: no coupling.
+        "x" couples runs through the nodes (Sec. 5). A `RunCoupling` also sets which run learns
+        from which. None: no coupling.
     n_runs : int, default=2
-        Number of runs. Without coupling they are restarts, of which the best is kept.
+        Number of runs. Without coupling they are restarts, and the best is kept.
     rounds : int, default=1
         Number of couplings, with `max_iter` iterations before and after each.
     self_coupling : bool, default=False
         Couple every run with itself.
     beta : float or Schedule, default=1.0
-        Inverse temperature above 0, as in the other models; the traffic between hubs is `beta_`.
-        A schedule that rises to 1 is deterministic annealing. It runs on through the phases.
+        Inverse temperature above 0, as in the other models. (The traffic between hubs is `beta_`.)
+        A schedule that rises to 1 is deterministic annealing. It goes on through all phases.
     init : "random", (alpha, beta), fitted model, or list of these, default="random"
-        "random" draws alpha about the share that a node has in all traffic, from and to it, and
-        the traffic between hubs from symmetric matrices. A list has one start for each run.
+        "random" draws alpha near the share of each node in all traffic, from it and to it, and the
+        traffic between hubs from symmetric matrices. A list has one start per run.
     max_iter : int, default=100
-        Iterations of each phase: before, between and after the couplings.
+        Iterations of each phase. There is a phase before, between and after the couplings.
     tol : float, default=0.0
-        End a phase when the objective changes by less, relative. 0 runs all iterations.
+        End a phase when the relative change of the objective is smaller. 0 runs all iterations.
     validation : matrix of shape (n_nodes, n_nodes), optional
         Held-out counts between the same nodes. A phase then ends when their likelihood has
-        reached no new maximum for `patience` iterations, and goes back to the parameters that had
-        the largest, be they those that it began with. What is kept is the best of all phases of
-        all runs. Iterations count once a schedule of beta has ended.
+        reached no new maximum for `patience` iterations, and goes back to the parameters with the
+        largest likelihood; these may be the ones that it began with. The best parameters of all
+        phases and runs are kept. Iterations count once a schedule of beta has ended.
     patience : int, default=5
-        Used with `validation` alone.
+        Used only with `validation`.
     smoothing : float, default=0.0
         Pseudo-counts of every cell of alpha: a Dirichlet prior.
     dtype : dtype, optional
-        ``np.float32`` computes with float32 parameters and float64 sums, ``np.float64`` all in
-        double. None takes single where a round has more than a million products.
+        ``np.float32`` computes with float32 parameters and float64 sums, ``np.float64`` everything
+        in float64. None takes float32 if a round has more than a million products.
     n_jobs : int, optional
         Number of threads. Results are the same, bit by bit, for any number.
     random_state : int, RandomState or None, default=None
@@ -86,14 +85,15 @@ class TrafficModel(Saves, KeepsInit, BaseEstimator):
     history_, runs_, best_run_, n_iter_, converged_
         As those of `AspectModel`.
     transition_ : list of records
-        The transitions of every coupling: `coupling` (its number), `run` and `other` (who learnt
-        from whom), `through` ("x"), `matrix` (p(h of other | h of run), which `alpha_` was mixed
-        by), `back` (p(h of run | h of other), which `beta_` was told by).
+        The transitions of every coupling: `coupling` (its number), `run` (the run that learns) and
+        `other` (the run that it learns from), `through` ("x"), `matrix` (p(h of other | h of run),
+        which translates `alpha_`), `back` (p(h of run | h of other), which translates `beta_`).
 
     Notes
     -----
-    The expected counts cost nnz k, products with `beta_` n k^2. Nodes are rows and columns at
-    once, so that weighting a row would weight half of a node: there is no `sample_weight`.
+    The time per round grows with nnz k for the expected counts, and with n k^2 for the products
+    with `beta_`. A node is both a row and a column, so the weight of a row would be the weight of
+    half a node. For this reason there is no `sample_weight`.
 
     References
     ----------
@@ -110,26 +110,29 @@ class TrafficModel(Saves, KeepsInit, BaseEstimator):
     [[0.0, 0.5], [0.5, 0.0]]
     """
 
+    alpha_: Array
+    beta_: Array
+
     def __init__(
         self,
-        n_hubs=10,
+        n_hubs: int = 10,
         *,
-        coupling=None,
-        n_runs=2,
-        rounds=1,
-        self_coupling=False,
-        beta=1.0,
-        init="random",
-        max_iter=100,
-        tol=0.0,
-        validation=None,
-        patience=5,
-        smoothing=0.0,
-        dtype=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        coupling: str | RunCoupling | None = None,
+        n_runs: int = 2,
+        rounds: int = 1,
+        self_coupling: bool = False,
+        beta: float | Schedule = 1.0,
+        init: Any = "random",
+        max_iter: int = 100,
+        tol: float = 0.0,
+        validation: Any = None,
+        patience: int = 5,
+        smoothing: float = 0.0,
+        dtype: Precision = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_hubs = n_hubs
         self.coupling = coupling
         self.n_runs = n_runs
@@ -147,29 +150,29 @@ class TrafficModel(Saves, KeepsInit, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        """Tell scikit-learn that counts are square, may be sparse and are not negative."""
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of scikit-learn."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = tags.input_tags.positive_only = tags.input_tags.pairwise = True
+        tags.input_tags.pairwise = True
         return tags
 
     @undo_on_error
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the model.
 
         Parameters
         ----------
         X : matrix of shape (n_nodes, n_nodes)
-            Counts from the node of the row to that of the column, dense or sparse.
+            Counts from the node of the row to the node of the column, dense or sparse.
         y : ignored
-            Here for scikit-learn's sake.
+            Accepted because scikit-learn passes it.
 
         Returns
         -------
         self : TrafficModel
             The fitted estimator.
         """
-        plan = Plan.of(self, "n_hubs", couple_hubs, HUB_VIAS)
+        plan = self._plan("n_hubs", HUB_VIAS)
         check_number("smoothing", self.smoothing, Real, 0)
         if not self.smoothing < np.inf:
             raise ValueError(f"smoothing must be finite, got {self.smoothing!r}")
@@ -178,18 +181,16 @@ class TrafficModel(Saves, KeepsInit, BaseEstimator):
         dtype = precision(self.dtype, counts, k, extra=n * k**2)
         model = TrafficFlow(k, float(self.smoothing), dtype)
         given = given_traffic(self.init, k, n)
-        starts = given and [TrafficTheta.of(start, dtype) for start in given]
-        best = fit_runs(self, plan, model, counts, None, starts)
-        self.alpha_, self.beta_ = best.kept.theta.plain
-        warn_of_dead(best.kept.theta.plain.weights, best, "hubs")
+        starts = None if given is None else [TrafficTheta.of(start, dtype) for start in given]
+        best = self._fit_runs(plan, model, _couple, counts, None, starts, "hubs")
+        self.alpha_, self.beta_ = best.theta.plain
         return self
 
-    def _read(self, X, *, reset):
+    def _read(self, X: Any, *, reset: bool) -> Matrix:
         """Return checked counts between nodes."""
         if is_several(X):
             raise ValueError("TrafficModel takes one matrix of counts between nodes")
-        views = read_views(self, X, reset=reset)
-        counts = check_counts(views[views.names[0]], "X")
+        counts = self._read_counts(X, reset=reset)
         n, m = counts.shape
         if n != m:
             raise ValueError(
@@ -198,7 +199,7 @@ class TrafficModel(Saves, KeepsInit, BaseEstimator):
             )
         return counts
 
-    def score(self, X, y=None):
+    def score(self, X: Any, y: Any = None) -> float:
         """Return the log likelihood per count; larger is better.
 
         Parameters
@@ -206,15 +207,24 @@ class TrafficModel(Saves, KeepsInit, BaseEstimator):
         X : matrix of shape (n_nodes, n_nodes)
             Counts between the nodes of `fit`, held out or not.
         y : ignored
-            Here for scikit-learn's sake.
+            Accepted because scikit-learn passes it.
 
         Returns
         -------
         score : float
-            In nats. A pair that the model holds impossible counts as log(tiny), about -708.
+            In nats. A pair that is impossible under the model counts as log(tiny), about -708.
         """
         check_is_fitted(self)
         counts = self._read(X, reset=False)
         theta = TrafficTheta.of(Traffic(self.alpha_, self.beta_), self.alpha_.dtype)
         with LocalEngine(self.n_jobs):
             return per_count(Pairs.of(counts, None, theta.x.dtype), theta)
+
+
+def _couple(
+    runs: Sequence[TrafficTheta], coupling: RunCoupling, counts: Matrix, number: int
+) -> tuple[list[TrafficTheta], list[HubLink]]:
+    """Return the coupled parameters of all runs, and the transitions."""
+    coupled, links = couple_hubs([run.plain for run in runs], coupling, counts, number)
+    pairs = zip(coupled, runs, strict=True)
+    return [TrafficTheta.of(new, old.x.dtype) for new, old in pairs], links

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from coem.em import Round, State
+from coem.em import Keep, Past, Round
 from coem.io.archive import read_archive, write_archive
 from coem.latent.mixture import Mixture, MixtureTheta
 from coem.typing import Array, Matrix, Theta
 
-SCHEMA = 2
+SCHEMA = 3
 PLAN = "plan.zip"
 THRIFT = 20  # a write may cost one part in so many of the time between two writes
 
@@ -58,10 +58,14 @@ class Checkpoint:
             )
         return old
 
-    def load(self, run: int) -> State | None:
-        """Return where a run was, or None if it had not come far."""
+    def has(self, run: int) -> bool:
+        """Return True if there is a file for a run."""
+        return self._path(run).exists()
+
+    def load(self, run: int) -> tuple[MixtureTheta, Past[MixtureTheta]] | None:
+        """Return the parameters and the rounds of a run, or None if it had not come far."""
         path = self._path(run)
-        if not path.exists():
+        if not self.has(run):
             return None
         meta, arrays = read_archive(path)
         if meta.get("fit") != self.fingerprint:
@@ -70,27 +74,29 @@ class Checkpoint:
             rounds = [r | {"log_likelihood": tuple(r["log_likelihood"])} for r in meta["rounds"]]
             best = self._unpack("best", arrays) if meta["best"] else None
             theta = self._unpack("theta", arrays)
-            return State(theta, [Round(**record) for record in rounds], best, meta["ahead"])
+            history = [Round(**record) for record in rounds]
+            return theta, Past(history, best, meta["n_initial_e_steps"], meta["fell"])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged ({error}); delete it") from error
 
-    def keep(self, run: int) -> Callable[[State, bool], None]:
+    def keep(self, run: int) -> Keep[MixtureTheta]:
         """Return a function that writes the state of a run, when enough time has passed."""
         due = 0.0
 
-        def write(state: State, last: bool) -> None:
+        def write(theta: MixtureTheta, past: Past[MixtureTheta], over: bool) -> None:
             nonlocal due
             began = time.perf_counter()
-            if began < due and not last:
+            if began < due and not over:
                 return
-            arrays = self._pack("theta", state.theta)
-            if state.best is not None and state.best is not state.theta:
-                arrays |= self._pack("best", state.best)
+            arrays = self._pack("theta", theta)
+            if past.best is not None:
+                arrays |= self._pack("best", past.best)
             meta = {
                 "fit": self.fingerprint,
-                "ahead": state.ahead,
-                "best": any(name.startswith("best") for name in arrays),
-                "rounds": [asdict(record) for record in state.history],
+                "n_initial_e_steps": past.n_initial_e_steps,
+                "best": past.best is not None,
+                "fell": past.fell,
+                "rounds": [asdict(record) for record in past.history],
             }
             write_archive(self._path(run), meta, arrays)
             done = time.perf_counter()
@@ -122,7 +128,7 @@ class Checkpoint:
         *version, latest = arrays[f"{name}.version"].tolist()
         params = tuple(
             family.restore([arrays[key] for key in _numbered(arrays, f"{name}.{v}.")])
-            for v, family in enumerate(self.model.families)
+            for v, family in enumerate(self.model.emissions.families)
         )
         if {len(part) for part in (log_weights.T, *flat_theta(params))} != {k}:
             raise ValueError(f"it has not {k} components")

@@ -14,9 +14,9 @@ from coem.families.multinomial import MultinomialStats
 from coem.families.von_mises_fisher import VonMisesFisherStats, VonMisesFisherTheta
 from coem.latent.aspect import Aspects
 from coem.latent.mixture import Expected
-from coem.latent.runs import HubLink, Link, RunCoupling
-from coem.latent.shared_rows import RowCoupling
 from coem.latent.traffic import Traffic
+from coem.latent.transitions import HubLink, Link
+from coem.run_coupling import RunCoupling
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,6 @@ for _cls in (
     *(BernoulliTheta, GaussianTheta, VonMisesFisherTheta, Aspects, Traffic),
     *(BernoulliStats, CategoricalStats, GaussianStats, MultinomialStats, VonMisesFisherStats),
     *(schedules.Constant, schedules.Linear, schedules.Geometric, schedules.Steps, schedules.Later),
-    *(Expected, RunCoupling, RowCoupling, Link, HubLink, Bunch),
+    *(Expected, RunCoupling, Link, HubLink, Bunch),
 ):
     register(_cls)

@@ -17,7 +17,7 @@ def posterior(
 ) -> tuple[Array, Array]:
     """Fill `resp` with the responsibilities, and return the evidence and objective per row.
 
-    `coem.posterior.posterior` says what these are.
+    `coem.posterior` says what these are.
 
     Parameters
     ----------

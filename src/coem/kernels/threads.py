@@ -15,6 +15,8 @@ import numpy as np
 
 from coem.typing import Array
 
+WAVE = 16  # results for each worker that may wait to be added up
+
 
 class Pool(Protocol):
     """A number of workers and an ordered map."""
@@ -56,6 +58,19 @@ def spread(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """Return the results of `function`, in the order of the items, on the lent threads."""
     loan = _loan.get()
     return [function(item) for item in items] if loan is None else loan.pool.map(function, items)
+
+
+def add_up(function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
+    """Return the sum of the results of `function`, added in the order of the items.
+
+    Only some of the results exist at a time, however many items there are.
+    """
+    total: Any = None
+    items, step = list(items), WAVE * n_workers()
+    for first in range(0, len(items), step):
+        for result in spread(function, items[first : first + step]):
+            total = result if total is None else total + result
+    return total
 
 
 def scratch(name: str, shape: tuple[int, ...]) -> Array:

@@ -1,13 +1,13 @@
 """The aspect model: one hidden state for every count, p(x, y) = sum_h p(h) p(x|h) p(y|h)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from coem.engine import Engine
 from coem.kernels import aspect as kernel
 from coem.kernels.aspect import Pairs
+from coem.protocols import Clock, Value
 from coem.typing import Array, Rng
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -45,7 +45,10 @@ class AspectTheta:
     x: Array  # (n, width)
     y: Array  # (m, width)
 
-    started = True  # a start always has parameters
+    @property
+    def started(self) -> bool:
+        """True: a start always has parameters."""
+        return True
 
     def without(self, turn: int) -> Self:
         """Return the parameters: the M step needs all of the old ones to make the new ones."""
@@ -81,15 +84,17 @@ class AspectSummary:
 
     objective: float
     log_likelihood: tuple[float, ...]
+    evidence: float  # sum of counts log p(x, y), if beta is 1
 
-    dissent = 0.0
-    agreement_rate = 1.0
+    dissent: float = 0.0
+    agreement_rate: float = 1.0
 
 
 @dataclass
-class _Cache:
+class AspectState:
     """What the E step leaves for the M step, and memory that serves every round."""
 
+    theta: "AspectTheta | None"  # the parameters that it was inferred from
     x: Array  # the tables that the E step used, tempered
     y: Array
     weights: Array  # (width,)
@@ -100,13 +105,12 @@ class _Cache:
     tempered: tuple[Array, Array] | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class AspectData:
-    """The counts, and what one run keeps of them. Runs share the pairs."""
+    """The counts, and those that are held out to stop early. Runs share them."""
 
     pairs: Pairs
     held_out: Pairs | None = None
-    cache: Any = field(init=False, default=None)
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,9 @@ class Aspect:
     `x_prior` and `y_prior` are pseudo-counts of every cell of p(x|h) and p(y|h): Dirichlet priors
     of which the M step takes the mode, so that the objective, which has their logarithms, never
     falls at a fixed beta.
+
+    It is a `Latent` and no `AdditiveLatent`: the E step goes by rows and the M step by columns, and
+    every row has parameters of its own.
     """
 
     n_components: int
@@ -123,8 +130,14 @@ class Aspect:
     y_prior: float = 0.0
     dtype: Any = np.float32
 
-    monotone = True
-    n_turns = 1
+    @property
+    def n_turns(self) -> int:
+        """Number of M steps in a round."""
+        return 1
+
+    def never_falls(self, clock: Clock, summary: AspectSummary) -> bool:
+        """Return True: this is EM."""
+        return True
 
     # -- starts ------------------------------------------------------------------------------
 
@@ -144,78 +157,80 @@ class Aspect:
 
     # -- E step ------------------------------------------------------------------------------
 
-    def e_step(
-        self, engine: Engine, data: AspectData, theta: AspectTheta, beta: float, eta: float
-    ) -> AspectSummary:
+    def infer(
+        self, part: AspectData, theta: AspectTheta, clock: Clock, state: AspectState | None
+    ) -> AspectState:
         """Expect the counts of rows and components; columns wait for the M step.
 
         The posterior of DAEM is p(h|x, y) to the power of beta, normalised (Ueda & Nakano 1998):
-        its factors are raised once, not once for every non-zero. The objective is the tempered
-        log likelihood 1/beta sum n(x, y) log sum_h (p(h) p(x|h) p(y|h))^beta. The log likelihood
-        is that of the held-out counts, if there are any; while beta is not 1, that of the counts
-        themselves is left out, as it would take another pass.
+        its factors are raised once, not once for every non-zero.
         """
-        cache = self._ready(data, theta)
-        self._temper(cache, theta, beta)
-        tables = cache.x, cache.y, cache.weights
-        value, totals = kernel.expect(data.pairs, *tables, cache.ratios, cache.sums)
-        cache.totals = totals[: self.n_components]
-        cache.evidence = value * data.pairs.unit
-        return summarise(data, theta, cache.evidence, beta)
+        if state is not None and state.theta is theta:
+            return state
+        state = self._new_state(part, theta) if state is None else state
+        self._temper(state, theta, clock.betas[0])
+        tables = state.x, state.y, state.weights
+        value, totals = kernel.expect(part.pairs, *tables, state.ratios, state.sums)
+        state.totals = totals[: self.n_components]
+        state.evidence = value * part.pairs.unit
+        state.theta = theta
+        return state
 
-    def refresh(
-        self, engine: Engine, data: AspectData, theta: AspectTheta, v: int, beta: float
-    ) -> None:
-        """Do nothing: there is one turn a round."""
+    def _new_state(self, part: AspectData, theta: AspectTheta) -> AspectState:
+        ratios = np.empty(part.pairs.counts.shape, self.dtype)
+        sums = kernel.new_table(len(theta.x), self.n_components, self.dtype)
+        none = np.empty(0)
+        return AspectState(None, theta.x, theta.y, none, ratios, sums, none)
 
-    def _ready(self, data: AspectData, theta: AspectTheta) -> _Cache:
-        if data.cache is None:
-            ratios = np.empty(data.pairs.counts.shape, self.dtype)
-            sums = kernel.new_table(len(theta.x), self.n_components, self.dtype)
-            none = np.empty(0)
-            data.cache = _Cache(theta.x, theta.y, none, ratios, sums, none)
-        cache: _Cache = data.cache
-        return cache
+    def summarise(
+        self, part: AspectData, theta: AspectTheta, clock: Clock, state: AspectState
+    ) -> AspectSummary:
+        """Return the objective and the log likelihood.
 
-    def _temper(self, cache: _Cache, theta: AspectTheta, beta: float) -> None:
+        The objective is the tempered log likelihood 1/beta sum n(x, y) log sum_h (p(h) p(x|h)
+        p(y|h))^beta. The log likelihood is that of the held-out counts, if there are any; while
+        beta is not 1, that of the counts themselves is left out, as it would take another pass.
+        """
+        return summarise(part, theta, state.evidence, clock.betas[0])
+
+    def _temper(self, state: AspectState, theta: AspectTheta, beta: float) -> None:
         """Set the factors of the posterior."""
         if beta == 1:
-            cache.x, cache.y, cache.weights = theta.x, theta.y, theta.cells
+            state.x, state.y, state.weights = theta.x, theta.y, theta.cells
             return
-        if cache.tempered is None:
-            cache.tempered = kernel.table_like(theta.x), kernel.table_like(theta.y)
-        cache.x, cache.y = cache.tempered
-        kernel.power(theta.x, beta, cache.x)
-        kernel.power(theta.y, beta, cache.y)
+        if state.tempered is None:
+            state.tempered = kernel.table_like(theta.x), kernel.table_like(theta.y)
+        state.x, state.y = state.tempered
+        kernel.power(theta.x, beta, state.x)
+        kernel.power(theta.y, beta, state.y)
         width, dtype = theta.x.shape[1], theta.x.dtype
         raised = np.where(theta.weights > 0, np.maximum(theta.weights, TINY) ** beta, 0.0)
-        cache.weights = kernel.padded(raised, width, dtype)
+        state.weights = kernel.padded(raised, width, dtype)
 
-    def penalty(self, theta: AspectTheta) -> float:
-        """Return the log prior of the parameters, without its constant."""
-        total = 0.0
+    def value(self, summary: AspectSummary, theta: AspectTheta) -> Value:
+        """Return the objective with the log prior of the parameters, without its constant."""
+        log_prior = 0.0
         for prior, table in ((self.x_prior, theta.x), (self.y_prior, theta.y)):
             if prior > 0:
-                total += prior * kernel.log_sum(table, self.n_components)
-        return total
+                log_prior += prior * kernel.log_sum(table, self.n_components)
+        return Value(summary.objective + log_prior, summary.objective + log_prior)
 
     # -- M step ------------------------------------------------------------------------------
 
-    def m_step(
-        self, engine: Engine, data: AspectData, theta: AspectTheta, turn: int, eta: float
+    def maximise(
+        self, part: AspectData, theta: AspectTheta, turn: int, clock: Clock, state: AspectState
     ) -> AspectTheta:
         """Return the shares of the expected counts (Lin 2006, Sec. 3.1).
 
         The expected counts of the components are the same whether added up by rows or by columns,
         so that those of columns are divided as they come.
         """
-        cache, pairs = data.cache, data.pairs
-        totals = cache.totals
+        pairs, totals = part.pairs, state.totals
         to_x = shares(totals, len(theta.x), self.x_prior / pairs.unit)
         to_y = shares(totals, len(theta.y), self.y_prior / pairs.unit)
-        tables = cache.x, cache.y, cache.weights
-        y = kernel.maximise(pairs, *tables, cache.ratios, to_y)
-        x = kernel.rescale(cache.sums, to_x)
+        tables = state.x, state.y, state.weights
+        y = kernel.maximise(pairs, *tables, state.ratios, to_y)
+        x = kernel.rescale(state.sums, to_x)
         whole = totals.sum()
         k = self.n_components
         weights = totals / whole if whole > 0 else np.full(k, 1 / k)
@@ -236,11 +251,11 @@ def shares(totals: Array, n: int, prior: float) -> tuple[Array, Array]:
 
 
 def summarise(data: AspectData, theta: Tables, evidence: float, beta: float) -> AspectSummary:
-    """Return what a round is judged by; see `Aspect.e_step`."""
+    """Return the objective and the log likelihood of a round; see `Aspect.summarise`."""
     objective = evidence / beta
     if data.held_out is not None:
-        return AspectSummary(objective, (log_likelihood(data.held_out, theta),))
-    return AspectSummary(objective, (objective,) if beta == 1 else ())
+        return AspectSummary(objective, (log_likelihood(data.held_out, theta),), evidence)
+    return AspectSummary(objective, (objective,) if beta == 1 else (), evidence)
 
 
 def log_likelihood(pairs: Pairs, theta: Tables) -> float:

@@ -1,7 +1,8 @@
-"""Blocks: rows, what is known about them, and the posteriors that were last computed for them."""
+"""Partitions and their blocks: rows, and what is known about them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -10,8 +11,8 @@ import scipy.sparse as sp
 
 from coem.typing import Array, Matrix
 
-# Most rows of a block. Blocks depend on the data alone, never on the number of threads, so that
-# sums over them come out the same, bit by bit, whoever adds them up.
+# Most rows of a block. Blocks depend on the data alone and never on the number of threads, so that
+# sums over them come out the same, bit by bit.
 BLOCK_ROWS = 4096
 
 
@@ -39,6 +40,11 @@ class Block:
         """Return which rows are empty in view `v`, or None if no row is."""
         return None if self.empty is None or not self.empty[:, v].any() else self.empty[:, v]
 
+    def view_weight(self, v: int) -> Array:
+        """Return the weights, zero for rows that are empty in view `v`."""
+        weight = np.ones(self.n_rows) if self.weight is None else self.weight
+        return weight if self.empty is None else weight * ~self.empty[:, v]
+
     def one_row(self, i: int) -> "Block":
         """Return the block of row `i` alone."""
         empty = None if self.empty is None else self.empty[i : i + 1]
@@ -46,33 +52,60 @@ class Block:
         return Block(slice(0, 1), views, empty, None, None)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Partition:
     """Encoded views with what is known about their rows, cut into blocks without copying.
 
-    `cache` is the partition's own state: the posteriors of its rows, which can always be had
-    again from the parameters.
+    `given` stands for the posteriors until the views have parameters: responsibilities
+    (n_rows, n_components), the same for all views or with one such array per view in front, or
+    whole numbers (n_rows,), (1, n_rows) or (n_views, n_rows) for the component of every row.
     """
 
     views: tuple[Matrix, ...]
-    empty: Array | None = None
-    weight: Array | None = None
-    allowed: Array | None = None
+    empty: Array | None = None  # (n, n_views) bool, or None: no view is empty anywhere
+    weight: Array | None = None  # (n,), or None: ones
+    allowed: Array | None = None  # (n, n_components) bool, or None: no labels
+    given: Array | None = None
     block_rows: int = BLOCK_ROWS
-    blocks: list[Block] = field(init=False)
-    cache: Any = field(init=False, default=None)
 
-    def __post_init__(self) -> None:
-        """Cut the rows into blocks."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the rows once, and not a second time as blocks."""
+        fields = self.views, self.empty, self.weight, self.allowed, self.given, self.block_rows
+        return Partition, fields
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The rows in blocks, each the task of one thread."""
         n_blocks = -(-self.n_rows // self.block_rows)
         n_blocks += n_blocks % 2 if n_blocks > 1 else 0  # even shares for two, four, ... threads
         cuts = np.linspace(0, self.n_rows, n_blocks + 1).astype(int).tolist()
-        self.blocks = [self._block(lo, hi) for lo, hi in pairwise(cuts)]
+        return [self._block(lo, hi) for lo, hi in pairwise(cuts)]
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.views[0].shape[0])
+
+    def starting_from(self, given: Array | None) -> "Partition":
+        """Return the same rows with a start."""
+        return replace(self, given=given)
+
+    def cut(self, bounds: Sequence[int]) -> list["Partition"]:
+        """Return the partitions between the given rows, without copying."""
+        parts = []
+        for lo, hi in pairwise([0, *bounds, self.n_rows]):
+            block = self._block(lo, hi)
+            parts.append(
+                replace(
+                    self,
+                    views=block.views,
+                    empty=block.empty,
+                    weight=block.weight,
+                    allowed=block.allowed,
+                    given=None if self.given is None else given_rows(self.given, slice(lo, hi)),
+                )
+            )
+        return parts
 
     def view_weight(self, v: int) -> Array | None:
         """Return the weights of the rows in view `v`, zero where it is empty; None for all ones."""
@@ -80,6 +113,10 @@ class Partition:
         if blank is None:
             return self.weight
         return (~blank).astype(np.float64) if self.weight is None else self.weight * ~blank
+
+    def row_weight(self) -> Array:
+        """Return the weights of the rows, zero for rows that are empty in every view."""
+        return np.concatenate([block.row_weight() for block in self.blocks])
 
     def _block(self, lo: int, hi: int) -> Block:
         rows = slice(lo, hi)
@@ -89,6 +126,21 @@ class Partition:
 
         views = tuple(rows_of(X, lo, hi) for X in self.views)
         return Block(rows, views, part(self.empty), part(self.weight), part(self.allowed))
+
+
+def given_rows(given: Array, rows: slice) -> Array:
+    """Return some rows of a start: the last axis of components, or the last but one of shares."""
+    return given[..., rows] if given.dtype.kind in "iu" else given[..., rows, :]
+
+
+def fill_resp(resp: Array, given: Array) -> None:
+    """Set the responsibilities (n_slots, n, k) of all slots to a start."""
+    if given.dtype.kind not in "iu":
+        resp[...] = given
+        return
+    resp[...] = 0
+    for slot, labels in zip(resp, np.broadcast_to(given, resp.shape[:2]), strict=True):
+        slot[np.arange(len(labels)), labels] = 1
 
 
 def rows_of(X: Matrix, lo: int, hi: int) -> Matrix:

@@ -1,30 +1,33 @@
-"""The mixture: one hidden component per row, seen through one or several views."""
+"""The mixture: one hidden component per row, seen through one or several views.
+
+It is composed of emissions (a family per view), mixture weights, a coupling of the views and a
+posterior rule. Each is a value with a small interface; this file only brings them together.
+"""
 
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
-from coem.coupling import Coupling, agreement, average, blend, dissent
-from coem.engine import Engine
-from coem.families.base import Family
-from coem.latent.block import Block, Partition
-from coem.posterior import Rule, posterior
+from coem.coupling import CoEM, Coupling, Joint
+from coem.kernels import threads
+from coem.latent.block import Block, Partition, fill_resp
+from coem.latent.emissions import Emissions
+from coem.latent.summaries import Look, Looks, MixtureSummary, compare, disagreement, mass_of
+from coem.latent.weights import GlobalWeights, Weights, safe_log
+from coem.posterior import Rule, Soft
+from coem.protocols import Clock, Value
 from coem.stats import Stats
-from coem.typing import Array, Matrix, Theta
-
-Weights = Literal["global", "per_view", "uniform"]
-
-WEIGHTS: tuple[Weights, ...] = ("global", "per_view", "uniform")
+from coem.typing import Array, Theta
 
 
 @dataclass(frozen=True)
 class MixtureTheta:
     """Parameters of a mixture.
 
-    The posterior of a view is a function of its family's parameters and its row of
-    `log_weights`; `version` counts their updates, so that a cached posterior knows if it is old.
+    The posterior of a view follows from its family's parameters and its row of `log_weights`;
+    `version` counts their updates, so that a state knows which of its posteriors are stale.
     """
 
     params: tuple[Theta | None, ...]
@@ -42,26 +45,10 @@ class MixtureTheta:
         """Mixture weights of the most recent M step, of shape (n_components,)."""
         return np.asarray(np.exp(self.log_weights[self.latest]))
 
-    def without(self, v: int) -> Self:
-        """Return the parameters less those of view `v`, so that their memory can be freed."""
-        return replace(self, params=_replaced(self.params, v, None))
-
-
-@dataclass(frozen=True)
-class Summary(Stats):
-    """What the E step knows of all rows: sums of row weight times what the row is worth."""
-
-    objective: float
-    log_likelihood: Array  # (n_views,), of each view by itself; (1,) for the joint coupling
-    dissent: float
-    agreeing: float
-    comparable: float  # weight of the rows in which two views or more can agree
-    mass: Array | None = None  # (n_components,), where there is one posterior for all views
-
-    @property
-    def agreement_rate(self) -> float:
-        """Share of agreeing rows; 1 if no row has two views to compare."""
-        return self.agreeing / self.comparable if self.comparable > 0 else 1.0
+    def without(self, turn: int) -> Self:
+        """Return the parameters without the tables that a turn replaces."""
+        kept = tuple(None if v == turn else p for v, p in enumerate(self.params))
+        return replace(self, params=kept)
 
 
 @dataclass(frozen=True)
@@ -72,319 +59,221 @@ class Expected(Stats):
     mass: Array  # (n_components,), for the mixture weights
 
 
-@dataclass
-class Cache:
-    """Posteriors of the rows of a partition, one slot a view, one for all under joint coupling."""
+@dataclass(frozen=True)
+class MixtureState:
+    """Posteriors of the rows of a partition, one slot per posterior of the coupling."""
 
     resp: Array  # (n_slots, n, k)
     log_posterior: Array | None  # the same shape; only where views are compared
     evidence: Array  # (n_slots, n)
-    version: list[int]
-    mass: Array | None = None  # of the components, if the E step has added it up
+    version: tuple[int, ...]  # of the parameters behind every slot
+    looks: tuple[Look | None, ...]  # what the E step saw in every slot; None for a given start
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """A mixture model: which families, how the views are coupled, how weights are set."""
+    """A mixture over one or several views. With one view every coupling is `Joint`."""
 
-    families: tuple[Family, ...]
+    emissions: Emissions
     n_components: int
-    coupling: Coupling = "co-em"
-    rule: Rule = "soft"
-    weights: Weights = "global"
-    weight_prior: float = 0.0  # pseudo-rows of every component (or class) in the mixture weights
-    classes: tuple[int, ...] | None = None  # the class of every component, if there are classes
-    dtype: Any = field(default=np.float32)  # of responsibilities
+    coupling: Coupling = field(default_factory=CoEM)
+    rule: Rule = field(default_factory=Soft)
+    prior: Weights = field(default_factory=GlobalWeights)
+    dtype: Any = np.float32  # of responsibilities
+
+    def __post_init__(self) -> None:
+        """Replace the coupling if there is nothing to couple."""
+        if len(self.emissions) == 1:
+            object.__setattr__(self, "coupling", Joint())
 
     @property
-    def separate(self) -> bool:
-        """True if every view keeps a posterior of its own."""
-        return self.coupling == "co-em" and len(self.families) > 1
-
-    @property
-    def monotone(self) -> bool:
-        """True if theory says that the objective never falls at a fixed beta."""
-        return not self.separate and all(family.exact for family in self.families)
+    def slots(self) -> tuple[tuple[int, ...], ...]:
+        """For each posterior that is kept, the views that it is inferred from."""
+        return self.coupling.slots(len(self.emissions))
 
     @property
     def n_turns(self) -> int:
         """Number of M steps in a round."""
-        return len(self.families) if self.separate else 1
-
-    # -- starts ------------------------------------------------------------------------------
+        return len(self.slots)
 
     def from_params(self, params: tuple[Theta, ...], weights: Array | None = None) -> MixtureTheta:
         """Return a start from parameters of every view; uniform weights by default."""
-        k, s = self.n_components, len(self.families)
+        k, s = self.n_components, len(self.emissions)
         weights = np.full(k, 1.0 / k) if weights is None else weights
         log_weights = np.broadcast_to(safe_log(weights), (s, k)).copy()
         return MixtureTheta(params, log_weights, (1,) * s)
 
-    def from_resp(self, data: Partition, resp: Array) -> MixtureTheta:
-        """Let given responsibilities stand for the views' posteriors until these have parameters.
-
-        `resp` is (n_rows, n_components), the same for all, or has one such array a view.
-        """
-        k, s = self.n_components, len(self.families)
-        cache = self._new_cache(data)
-        cache.resp[...] = resp
-        cache.version = [0] * len(cache.version)
-        data.cache = cache
+    def unknown(self) -> MixtureTheta:
+        """Return parameters that no view has yet: the partitions have a given start."""
+        k, s = self.n_components, len(self.emissions)
         return MixtureTheta((None,) * s, np.full((s, k), -np.log(k)), (0,) * s)
 
-    def _new_cache(self, data: Partition) -> Cache:
-        slots = len(self.families) if self.separate else 1
-        shape = (slots, data.n_rows, self.n_components)
-        logs = np.empty(shape, dtype=self.dtype) if self.separate else None
-        return Cache(np.empty(shape, dtype=self.dtype), logs, np.empty(shape[:2]), [-1] * slots)
+    def overall_weights(self, theta: MixtureTheta, has_rows: Array) -> Array:
+        """Return one set of mixture weights (k,); `has_rows` marks views with any rows."""
+        if self.n_turns == 1:
+            return theta.weights
+        return self.prior.overall(theta.log_weights, theta.latest, has_rows)
 
     # -- E step ------------------------------------------------------------------------------
 
-    def e_step(
-        self, engine: Engine, data: Partition, theta: MixtureTheta, beta: float, eta: float
-    ) -> Summary | None:
-        """Bring the posteriors of all rows up to date with `theta`.
+    def infer(
+        self, part: Partition, theta: MixtureTheta, clock: Clock, state: MixtureState | None
+    ) -> MixtureState:
+        """Return the posteriors of all rows under `theta`."""
+        state = self._new_state(part) if state is None else state
+        versions = tuple(theta.version[slot[0]] for slot in self.slots)
+        stale = [s for s, number in enumerate(versions) if state.version[s] != number]
+        if not stale:
+            return state
 
-        `eta` is used for the objective alone. Returns None if `theta` has no parameters yet.
-        """
-        if data.cache is None:
-            data.cache = self._new_cache(data)
-        cache: Cache = data.cache
-        versions = theta.version if self.separate else theta.version[:1]
-        stale = [v for v, number in enumerate(versions) if cache.version[v] != number]
+        def work(block: Block) -> Looks:
+            looks = (self._infer_slot(block, theta, s, clock.betas[s], state) for s in stale)
+            return Looks(tuple(looks))
 
-        def work(block: Block) -> Summary | None:
-            values = [self._refresh(block, theta, v, beta, cache) for v in stale]
-            if not theta.started:
-                return None
-            return self._compare(block, cache, eta) if self.separate else values[0]
+        new = dict(zip(stale, threads.add_up(work, part.blocks).slots, strict=True))
+        looks = tuple(new.get(s, look) for s, look in enumerate(state.looks))
+        return replace(state, version=versions, looks=looks)
 
-        summary: Summary | None = engine.reduce(work, data.blocks)
-        cache.version = list(versions)
-        cache.mass = None if summary is None else summary.mass
-        return summary
+    def _new_state(self, part: Partition) -> MixtureState:
+        """Return a state that is stale, or the given start of views without parameters."""
+        shape = (self.n_turns, part.n_rows, self.n_components)
+        logs = np.empty(shape, dtype=self.dtype) if self.n_turns > 1 else None
+        resp = np.empty(shape, dtype=self.dtype)
+        version = -1
+        if part.given is not None:
+            fill_resp(resp, part.given)
+            version = 0
+        versions, looks = (version,) * self.n_turns, (None,) * self.n_turns
+        return MixtureState(resp, logs, np.empty(shape[:2]), versions, looks)
 
-    def refresh(
-        self, engine: Engine, data: Partition, theta: MixtureTheta, v: int, beta: float
-    ) -> None:
-        """Bring the posterior of view `v` up to date."""
-        cache: Cache = data.cache
-        engine.map(lambda block: self._refresh(block, theta, v, beta, cache), data.blocks)
-        cache.version[v] = theta.version[v]
-
-    def _refresh(
-        self, block: Block, theta: MixtureTheta, v: int, beta: float, cache: Cache
-    ) -> Summary:
-        """Compute one slot of the cache for one block."""
-        views = [v] if self.separate else list(range(len(self.families)))
-        parts = [self.log_prob(block, theta, u) for u in views]
-        result = posterior(
+    def _infer_slot(
+        self, block: Block, theta: MixtureTheta, s: int, beta: float, state: MixtureState
+    ) -> Look:
+        """Compute one slot of the state for one block."""
+        views = self.slots[s]
+        parts = [self.emissions.log_prob(block, theta.params[v], v) for v in views]
+        log_weights = theta.log_weights[views[0]]
+        result = self.rule.apply(
             reduce(np.add, parts),  # all views together (2005, Eq. 19) if they share a posterior
-            theta.log_weights[v if self.separate else theta.latest],
-            rule=self.rule,
+            log_weights,
             beta=beta,
             allowed=block.allowed,
-            out=cache.resp[v, block.rows],
+            out=state.resp[s, block.rows],
         )
-        cache.evidence[v, block.rows] = result.evidence
-        if cache.log_posterior is not None:
-            cache.log_posterior[v, block.rows] = result.log_posterior
+        state.evidence[s, block.rows] = result.evidence
+        if state.log_posterior is not None:
+            state.log_posterior[s, block.rows] = result.log_posterior
         weight = block.row_weight()
-        return Summary(
-            float(weight @ result.objective),
-            np.array([weight @ result.evidence]),
-            *self._apart(block, theta, parts),
-            None if self.separate else _mass(block, result.resp),
+        own = weight if self.n_turns == 1 else block.view_weight(views[0])
+        return Look(
+            float(own @ result.objective),
+            float(weight @ result.evidence),
+            mass_of(block, result.resp, own),
+            *disagreement(block, log_weights, parts),
         )
 
-    def _apart(
-        self, block: Block, theta: MixtureTheta, parts: list[Array]
-    ) -> tuple[float, float, float]:
-        """Return dissent and agreement of views that share a posterior, from their own ones."""
-        if len(parts) == 1:
-            return 0.0, 0.0, 0.0
-        log_weights = theta.log_weights[theta.latest]
-        own = [posterior(part, log_weights, allowed=block.allowed) for part in parts]
-        return _agreement(block, np.stack([view.log_posterior for view in own]))
+    def summarise(
+        self, part: Partition, theta: MixtureTheta, clock: Clock, state: MixtureState
+    ) -> MixtureSummary:
+        """Return objectives, log likelihoods, and how far the views agree."""
+        looks = [look for look in state.looks if look is not None]
+        if self.n_turns == 1:
+            return MixtureSummary.of_one(looks[0])
 
-    def log_prob(self, block: Block, theta: MixtureTheta, v: int) -> Array:
-        """Return log p(x | component) of one view; zero where the view is empty."""
-        log_prob = self.families[v].log_prob(block.views[v], theta.params[v])
-        blank = block.blank(v)
-        if blank is not None:
-            log_prob[blank] = 0.0
-        return log_prob
+        def work(block: Block) -> MixtureSummary:
+            resp, logs = state.resp[:, block.rows], state.log_posterior
+            assert logs is not None
+            return compare(
+                block,
+                logs[:, block.rows].astype(np.float64),
+                state.evidence[:, block.rows],
+                lambda turn: self.coupling.lesson(resp, turn, clock.eta, block.empty),
+            )
 
-    def _compare(self, block: Block, cache: Cache, eta: float) -> Summary:
-        """Return Q^MV (2005, Eq. 12), the views' log likelihoods, and how far they agree."""
-        assert cache.log_posterior is not None
-        weight, empty = block.row_weight(), block.empty
-        resp = cache.resp[:, block.rows]
-        logs = cache.log_posterior[:, block.rows].astype(np.float64)
-        evidence = cache.evidence[:, block.rows]
-        present = np.ones(evidence.shape) if empty is None else (~empty.T).astype(np.float64)
-        objective = 0.0
-        for v in range(len(resp)):
-            mixed = blend(resp, v, eta, empty)
-            # log joint = log posterior + evidence; `mixed` is zero in rows empty here
-            expected = np.einsum("nk,nk->n", mixed, logs[v]) + evidence[v] * present[v]
-            objective += float(weight @ expected)
-        return Summary(objective, (evidence * present) @ weight, *_agreement(block, logs))
+        summary: MixtureSummary = threads.add_up(work, part.blocks)
+        return summary.with_looks(looks)
 
-    def penalty(self, theta: MixtureTheta) -> float:
-        """Return the log prior of the parameters."""
-        pairs = zip(self.families, theta.params, strict=True)
-        total = sum(family.log_prior(params) for family, params in pairs)
-        if self.weight_prior and self.weights != "uniform":
-            rows = theta.log_weights if self.separate else theta.log_weights[:1]
-            total += self.weight_prior * self._log_weight_prior(rows)
-        return total
+    def value(self, summary: MixtureSummary, theta: MixtureTheta) -> Value:
+        """Return the penalised objective and the penalised free energy.
 
-    def _log_weight_prior(self, log_weights: Array) -> float:
-        """Return the logarithms of P(class) and P(component | class), added up."""
-        if self.classes is None:
-            return float(log_weights.sum())
-        members = self._members
-        of_class = np.log(np.exp(log_weights) @ members)  # (n_views, n_classes)
-        within = log_weights - of_class @ members.T
-        return float(of_class.sum() + within.sum())
+        With several posteriors the objective is Q^MV (2005, Eq. 12). The free energy is that of
+        each posterior under the parameters at hand. Global weights change in every turn, so that
+        the earlier views of a round used older weights than the latest: their posteriors count
+        with the latest ones.
+        """
+        rows = theta.log_weights[[slot[0] for slot in self.slots]]
+        prior = self.emissions.log_prior(theta.params)
+        objective = summary.objective + (prior + self.prior.log_prior(rows))
+        if self.n_turns == 1:
+            return Value(objective, objective)
+        latest = np.broadcast_to(theta.log_weights[theta.latest], rows.shape)
+        latest = latest if self.prior.shared else rows
+        free_energy = summary.free_energy + float((summary.mass * (latest - rows)).sum())
+        return Value(objective, free_energy + (prior + self.prior.log_prior(latest)))
+
+    def never_falls(self, clock: Clock, summary: MixtureSummary) -> bool:
+        """Return True if theory says that the free energy cannot fall at a fixed clock.
+
+        Global weights give all rows the same say, however many views a row has. With rows that are
+        empty in some views that is not the maximum of the free energy.
+        """
+        complete = not self.prior.shared or self.n_turns == 1 or summary.incomplete == 0
+        return self.emissions.exact and self.coupling.never_falls(clock.eta) and complete
 
     # -- M step ------------------------------------------------------------------------------
 
-    def m_step(
-        self, engine: Engine, data: Partition, theta: MixtureTheta, turn: int, eta: float
+    def maximise(
+        self, part: Partition, theta: MixtureTheta, turn: int, clock: Clock, state: MixtureState
     ) -> MixtureTheta:
         """Return the parameters after the M step of a turn (2005, Eq. 17, 22)."""
-        resp, mass = self.learn_from(engine, data, turn, eta)
-        params = {v: self._maximise(engine, data, v, resp) for v in self.updated(turn)}
+        resp, mass = self.lesson(part, turn, clock.eta, state)
+        params = {v: self.emissions.maximise(part, v, resp) for v in self.slots[turn]}
         return self._next(theta, params, mass, turn)
 
-    def gather(self, engine: Engine, data: Partition, turn: int, eta: float) -> Expected:
+    def gather(
+        self, part: Partition, theta: MixtureTheta, turn: int, clock: Clock, state: MixtureState
+    ) -> Expected:
         """Return the statistics of the M step of a turn, to be added to those of other rows."""
-        resp, mass = self.learn_from(engine, data, turn, eta)
-        stats: list[Stats | None] = [None] * len(self.families)
-        for v in self.updated(turn):
-            stats[v] = self.stats(engine, data, v, self.weighted(data, v, resp))
+        resp, mass = self.lesson(part, turn, clock.eta, state)
+        stats: list[Stats | None] = [None] * len(self.emissions)
+        for v in self.slots[turn]:
+            weighted = self.emissions.weighted(part, v, resp)
+            stats[v] = self.emissions.stats(part, v, weighted)
         return Expected(tuple(stats), mass)
 
-    def estimate(self, expected: Expected, theta: MixtureTheta, turn: int) -> MixtureTheta:
-        """Return the parameters that given statistics lead to."""
-        params = {v: self.families[v].estimate(expected.views[v]) for v in self.updated(turn)}
-        return self._next(theta, params, expected.mass, turn)
+    def estimate(self, stats: Expected, theta: MixtureTheta, turn: int) -> MixtureTheta:
+        """Return the parameters for the statistics of all rows."""
+        params = {v: self.emissions.estimate(v, stats.views[v]) for v in self.slots[turn]}
+        return self._next(theta, params, stats.mass, turn)
 
-    def updated(self, turn: int) -> list[int]:
-        """Return the views that get new parameters in a turn."""
-        return [turn] if self.separate else list(range(len(self.families)))
-
-    def learn_from(
-        self, engine: Engine, data: Partition, turn: int, eta: float
+    def lesson(
+        self, part: Partition, turn: int, eta: float, state: MixtureState
     ) -> tuple[Array, Array]:
         """Return the responsibilities that a turn learns from, and the mass of the components."""
-        cache: Cache = data.cache
-        if cache.mass is not None:
-            return cache.resp[0], cache.mass
-        mixed = np.empty(cache.resp.shape[1:], self.dtype) if self.separate else cache.resp[0]
+        look = state.looks[0]
+        if self.n_turns == 1 and look is not None:
+            return state.resp[0], look.mass
+        mixed = state.resp[0] if self.n_turns == 1 else np.empty(state.resp.shape[1:], self.dtype)
 
         def work(block: Block) -> Array:
-            resp = cache.resp[:, block.rows]
-            if self.separate:
-                mixed[block.rows] = blend(resp, turn, eta, block.empty)
-            own = not self.separate or self.weights == "per_view"
-            mine = mixed[block.rows] if own else average(resp, block.empty)
-            return _mass(block, mine)
+            resp = state.resp[:, block.rows]
+            if self.n_turns > 1:
+                mixed[block.rows] = self.coupling.lesson(resp, turn, eta, block.empty)
+            learnt = self.prior.lesson(resp, mixed[block.rows], block.empty)
+            return mass_of(block, learnt, block.row_weight())
 
-        return mixed, engine.reduce(work, data.blocks)
-
-    def weighted(self, data: Partition, v: int, resp: Array) -> Array:
-        """Return the responsibilities times the row weights, zero where the view is empty."""
-        weight = data.view_weight(v)
-        # In double: 3 r is r + r + r only if nothing is rounded.
-        return resp if weight is None else resp * weight[:, np.newaxis]
-
-    def stats(self, engine: Engine, data: Partition, v: int, resp: Array) -> Stats:
-        """Return the statistics of one view under weighted responsibilities."""
-        family = self.families[v]
-        if family.wide:
-            return family.stats(data.views[v], resp)
-        gathered: Stats = engine.reduce(
-            lambda block: family.stats(block.views[v], resp[block.rows]), data.blocks
-        )
-        return gathered
-
-    def _maximise(self, engine: Engine, data: Partition, v: int, resp: Array) -> Theta:
-        family, resp = self.families[v], self.weighted(data, v, resp)
-        if family.wide:
-            return family.maximise(data.views[v], resp)
-        return family.estimate(self.stats(engine, data, v, resp))
+        return mixed, threads.add_up(work, part.blocks)
 
     def _next(
         self, theta: MixtureTheta, params: dict[int, Theta], mass: Array, turn: int
     ) -> MixtureTheta:
         """Return `theta` with new parameters of some views, and new weights."""
-        views = range(len(self.families))
+        views = range(len(self.emissions))
         log_weights = theta.log_weights.copy()
-        log_weights[turn if self.separate else slice(None)] = self.log_weights(mass)
+        log_weights[list(self.slots[turn])] = self.prior.estimate(mass)
         return MixtureTheta(
             tuple(params.get(v, theta.params[v]) for v in views),
             log_weights,
             tuple(theta.version[v] + (v in params) for v in views),
-            turn,
+            self.slots[turn][0],
         )
-
-    @property
-    def _members(self) -> Array:
-        """Which class each component belongs to: (n_components, n_classes) of zeros and ones."""
-        present, codes = np.unique(np.asarray(self.classes), return_inverse=True)
-        return np.eye(len(present))[codes]
-
-    def log_weights(self, mass: Array) -> Array:
-        """Return the logarithms of the mixture weights for the mass of the components.
-
-        With classes the weight of a component is P(class) P(component | class), each with its
-        pseudo-rows (Nigam et al. 2006, Eq. 3.10-3.11).
-        """
-        if self.classes is None:
-            return safe_log(self._shares(mass))
-        members = self._members
-        weights = members @ self._shares(mass @ members)
-        for own in members.T.astype(bool):
-            weights[own] *= self._shares(mass[own])
-        return safe_log(weights)
-
-    def _shares(self, mass: Array) -> Array:
-        """Return the shares of the mass, pseudo-rows added."""
-        mass = mass + self.weight_prior
-        if self.weights == "uniform" or not mass.sum() > 0:
-            return np.full(len(mass), 1.0 / len(mass))
-        return np.asarray(mass / mass.sum())
-
-
-def _agreement(block: Block, logs: Array) -> tuple[float, float, float]:
-    """Return the dissent of the rows of a block, the weight that agrees and that could."""
-    weight = block.row_weight()
-    agreeing, comparable = agreement(logs, block.empty)
-    apart = float(weight @ dissent(logs, block.empty))
-    return apart, float(weight @ (agreeing * comparable)), float(weight @ comparable)
-
-
-def _mass(block: Block, resp: Array) -> Array:
-    """Return the weighted sum of responsibilities over the rows of a block, in double."""
-    if block.weight is None and block.empty is None:
-        return np.asarray(resp.sum(axis=0, dtype=np.float64))
-    return np.asarray(block.row_weight() @ resp.astype(np.float64, copy=False))
-
-
-def safe_log(weights: Array) -> Array:
-    """Return logarithms that stay finite for components without rows."""
-    return np.log(np.maximum(weights, np.finfo(np.float64).tiny))
-
-
-def _replaced(items: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:
-    return (*items[:index], value, *items[index + 1 :])
-
-
-def pooled(family: Family, X: Matrix, weight: Array | None, empty: Array | None) -> Stats:
-    """Return the statistics of all rows as one component."""
-    mass = np.ones(X.shape[0]) if weight is None else weight
-    mass = mass if empty is None else mass * ~empty
-    return family.stats(X, np.asarray(mass, dtype=np.float64)[:, np.newaxis])

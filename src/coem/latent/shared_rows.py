@@ -6,15 +6,13 @@ They tell what one run knows in the components of another, and which components 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 
-from coem.checks import check_choice, check_flag
-from coem.latent.runs import AMONG, Among, Link, RunCoupling, partners
+from coem.latent.transitions import Link
+from coem.run_coupling import RunCoupling
 from coem.typing import Array
 
 MOST = 0.5 + 1e-9  # a half is not most of it, whatever rounding says
@@ -70,55 +68,25 @@ def _shares(mass: Array) -> Array:
 # -- coupling -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class RowCoupling:
-    """How runs of a mixture are coupled: through the rows.
-
-    Parameters
-    ----------
-    times : int, default=3
-        Number of couplings.
-    after : int, default=15
-        Rounds of every run before each of them.
-    among : {"all", "ring", "pairs"}, default="all"
-        Who learns from whom where there are more than two runs, as in `RunCoupling`.
-    own : bool, default=True
-        A run takes the mean of what the others say *and* of what it says itself. False leaves it
-        out, as Lin (2006) does: with few runs and several couplings much is then forgotten.
-    """
-
-    times: int = 3
-    after: int = 15
-    among: Among = "all"
-    own: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse what says nothing."""
-        for name, value in (("times", self.times), ("after", self.after)):
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"RowCoupling: {name} must be 1 or more, got {value!r}")
-        check_choice("RowCoupling: among", self.among, AMONG)
-        check_flag("RowCoupling: own", self.own)
-
-
 def couple_resp(
     runs: Sequence[Array],
-    coupling: RowCoupling,
+    coupling: RunCoupling,
     weight: Array | None = None,
     turn: int = 0,
     means: Sequence[Array] | None = None,
 ) -> tuple[list[Array], list[Link]]:
-    """Return what the others say of every row, told in each run's own components.
+    """Return what the other runs say of every row, in the components of each run.
 
-    A run with the responsibilities R1 (n, k1) that learns from R2 hears R2 p(h1|h2): an M step on
+    A run with the responsibilities R1 (n, k1) that learns from R2 takes R2 p(h1|h2): an M step on
     that gives p(x|h1) = sum_h2 p(h2|h1) p(x|h2), the coupling of Lin (2006), for any family. Runs
-    may have responsibilities for each view, (n_views, n, k); `means` (n, k) then tell which rows
+    may have responsibilities for each view, (n_views, n, k); `means` (n, k) then decide which rows
     components share.
     """
     means = runs if means is None else means
     new, links = [], []
-    for run, others in enumerate(partners(len(runs), RunCoupling(among=coupling.among), turn)):
-        heard = [np.asarray(runs[run], dtype=np.float64)] if coupling.own or not others else []
+    for run, others in enumerate(coupling.partners(len(runs), turn)):
+        own = [np.asarray(runs[run], dtype=np.float64)]
+        heard = own if coupling.includes_self or not others else []
         for other in others:
             mass = shared_mass(means[run], means[other], weight)
             links.append(Link(run, other, "rows", transition_of(mass)))

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from coem.engine import Engine
 from coem.kernels import aspect as kernel
 from coem.kernels import traffic as products
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import AspectData, AspectSummary, shares, summarise
+from coem.protocols import Clock, Value
 from coem.typing import Array, Rng
 
 NEGLIGIBLE = 1e-150  # products of two smaller ones are denormal, and those are slow
@@ -45,7 +45,10 @@ class TrafficTheta:
     x: Array  # (n, width), the table of alpha
     beta: Array  # (k, k), float64
 
-    started = True  # a start always has parameters
+    @property
+    def started(self) -> bool:
+        """True: a start always has parameters."""
+        return True
 
     def without(self, turn: int) -> Self:
         """Return the parameters: the M step needs all of the old ones to make the new ones."""
@@ -84,9 +87,10 @@ def square(matrix: Array, table: Array) -> Array:
 
 
 @dataclass
-class _Cache:
+class TrafficState:
     """What the E step leaves for the M step, and memory that serves every round."""
 
+    theta: TrafficTheta | None  # the parameters that it was inferred from
     alpha: Array  # the table that the E step used, tempered
     beta: Array  # (k, k), tempered
     ratios: Array  # count / p(x, x') of every non-zero
@@ -102,14 +106,22 @@ class TrafficFlow:
 
     `prior` are pseudo-counts of every cell of alpha: a Dirichlet prior of which the M step takes
     the mode, so that the objective, which has its logarithm, never falls at a fixed beta.
+
+    It is a `Latent` and no `AdditiveLatent`, for the reasons that an aspect model is.
     """
 
     n_components: int
     prior: float = 0.0
     dtype: Any = np.float32
 
-    monotone = True
-    n_turns = 1
+    @property
+    def n_turns(self) -> int:
+        """Number of M steps in a round."""
+        return 1
+
+    def never_falls(self, clock: Clock, summary: AspectSummary) -> bool:
+        """Return True: this is EM."""
+        return True
 
     def random(self, pairs: Pairs, rng: Rng) -> TrafficTheta:
         """Return a random start: alpha about the share that a node has in all ends of trips.
@@ -129,57 +141,59 @@ class TrafficFlow:
 
     # -- E step ------------------------------------------------------------------------------
 
-    def e_step(
-        self, engine: Engine, data: AspectData, theta: TrafficTheta, beta: float, eta: float
-    ) -> AspectSummary:
+    def infer(
+        self, part: AspectData, theta: TrafficTheta, clock: Clock, state: TrafficState | None
+    ) -> TrafficState:
         """Expect the counts of sources and entrances; the rest waits for the M step.
 
-        Here `beta` is the inverse temperature: q(h, h'|x, x') is to the power of it, normalised,
-        so its factors alpha and beta(h, h') are raised once, not once for every non-zero.
+        q(h, h'|x, x') is raised to the power of the inverse temperature and normalised, so its
+        factors alpha and beta(h, h') are raised once, not once for every non-zero.
         """
-        cache = self._ready(data, theta)
-        tables = self._temper(cache, theta, beta)
+        if state is not None and state.theta is theta:
+            return state
+        state = self._new_state(part, theta) if state is None else state
+        tables = self._temper(state, theta, clock.betas[0])
         cells = theta.cells
-        value, _ = kernel.expect(data.pairs, *tables, cells, cache.ratios, cache.sums)
-        cache.evidence = value * data.pairs.unit
-        return summarise(data, theta, cache.evidence, beta)
+        value, _ = kernel.expect(part.pairs, *tables, cells, state.ratios, state.sums)
+        state.evidence = value * part.pairs.unit
+        state.theta = theta
+        return state
 
-    def refresh(
-        self, engine: Engine, data: AspectData, theta: TrafficTheta, v: int, beta: float
-    ) -> None:
-        """Do nothing: there is one turn a round."""
+    def _new_state(self, part: AspectData, theta: TrafficTheta) -> TrafficState:
+        ratios = np.empty(part.pairs.counts.shape, self.dtype)
+        ones = kernel.table_like(theta.x)
+        ones[:] = 1
+        return TrafficState(None, theta.x, theta.beta, ratios, kernel.table_like(theta.x), ones)
 
-    def _ready(self, data: AspectData, theta: TrafficTheta) -> _Cache:
-        if data.cache is None:
-            ratios = np.empty(data.pairs.counts.shape, self.dtype)
-            ones = kernel.table_like(theta.x)
-            ones[:] = 1
-            data.cache = _Cache(theta.x, theta.beta, ratios, kernel.table_like(theta.x), ones)
-        cache: _Cache = data.cache
-        return cache
+    def summarise(
+        self, part: AspectData, theta: TrafficTheta, clock: Clock, state: TrafficState
+    ) -> AspectSummary:
+        """Return the objective and the log likelihood; see `Aspect.summarise`."""
+        return summarise(part, theta, state.evidence, clock.betas[0])
 
-    def _temper(self, cache: _Cache, theta: TrafficTheta, beta: float) -> tuple[Array, Array]:
+    def _temper(self, state: TrafficState, theta: TrafficTheta, beta: float) -> tuple[Array, Array]:
         """Set the factors of the posterior, and return the tables of alpha and gamma."""
         if beta == 1:
-            cache.alpha, cache.beta = theta.x, theta.beta
+            state.alpha, state.beta = theta.x, theta.beta
             return theta.x, theta.y
-        if cache.tempered is None:
-            cache.tempered = kernel.table_like(theta.x)
-        kernel.power(theta.x, beta, cache.tempered)
+        if state.tempered is None:
+            state.tempered = kernel.table_like(theta.x)
+        kernel.power(theta.x, beta, state.tempered)
         raised = np.where(theta.beta > 0, np.maximum(theta.beta, NEGLIGIBLE) ** beta, 0.0)
-        cache.alpha, cache.beta = cache.tempered, raised
-        return cache.alpha, products.times(cache.alpha, square(raised, cache.alpha).T)
+        state.alpha, state.beta = state.tempered, raised
+        return state.alpha, products.times(state.alpha, square(raised, state.alpha).T)
 
-    def penalty(self, theta: TrafficTheta) -> float:
-        """Return the log prior of the parameters, without its constant."""
-        if self.prior == 0:
-            return 0.0
-        return self.prior * kernel.log_sum(theta.x, self.n_components)
+    def value(self, summary: AspectSummary, theta: TrafficTheta) -> Value:
+        """Return the objective with the log prior of the parameters, without its constant."""
+        total = summary.objective
+        if self.prior > 0:
+            total += self.prior * kernel.log_sum(theta.x, self.n_components)
+        return Value(total, total)
 
     # -- M step ------------------------------------------------------------------------------
 
-    def m_step(
-        self, engine: Engine, data: AspectData, theta: TrafficTheta, turn: int, eta: float
+    def maximise(
+        self, part: AspectData, theta: TrafficTheta, turn: int, clock: Clock, state: TrafficState
     ) -> TrafficTheta:
         """Return the shares of the expected counts (Lin 2006, Sec. 5, M-step).
 
@@ -187,17 +201,17 @@ class TrafficFlow:
         alpha(x'|h') sum_h U(x', h) beta(h, h'), and those of pairs of hubs beta(h, h') times
         sum_x' U(x', h) alpha(x'|h').
         """
-        cache, pairs, k = data.cache, data.pairs, self.n_components
+        pairs, k = part.pairs, self.n_components
         cells = theta.cells
         as_it_is = cells.astype(np.float64), np.zeros(len(cells))
-        tables = cache.alpha, cache.ones, cells
-        inflow = kernel.maximise(pairs, *tables, cache.ratios, as_it_is)
-        beta = square(cache.beta, cache.alpha)
-        totals, crossed = products.gather(cache.alpha, inflow, beta, cache.sums)
+        tables = state.alpha, state.ones, cells
+        inflow = kernel.maximise(pairs, *tables, state.ratios, as_it_is)
+        beta = square(state.beta, state.alpha)
+        totals, crossed = products.gather(state.alpha, inflow, beta, state.sums)
         alpha = kernel.rescale(
-            cache.sums, shares(totals[:k], pairs.shape[0], self.prior / pairs.unit)
+            state.sums, shares(totals[:k], pairs.shape[0], self.prior / pairs.unit)
         )
-        expected = cache.beta * crossed[:k, :k]
+        expected = state.beta * crossed[:k, :k]
         whole = expected.sum()
         if not whole > 0:
             return TrafficTheta(alpha, np.full((k, k), 1 / k**2))

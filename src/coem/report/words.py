@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coem.ranking import wllr
-from coem.report.reading import read
+from coem.report.readers import read
 from coem.report.texts import clean
 
 LONGEST = 28  # characters of a word in a name

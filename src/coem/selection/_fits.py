@@ -1,4 +1,4 @@
-"""Fits of one model that differ by their seeds, whatever the model is."""
+"""Fits of one model with different seeds, for models of coem and of scikit-learn."""
 
 import warnings
 from dataclasses import dataclass
@@ -12,11 +12,15 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from coem.estimators import MixtureClusterer, SphericalKMeans
 from coem.views import is_several
 
 N_FEATURES = 6
 
-# What a fit is judged by, and whether more of it is better.
+# The estimators whose `labels_` are what `predict` returns for the rows of `fit`.
+LABELS_ARE_PREDICTIONS = (MixtureClusterer, SphericalKMeans)
+
+# The attributes that say how good a fit is; 1 if larger is better, -1 if smaller is.
 MERITS = (
     ("objective_", 1),  # of coem
     ("lower_bound_", 1),  # mixtures of scikit-learn
@@ -28,19 +32,35 @@ MERITS = (
 
 @dataclass
 class Fit:
-    """One fit: the component of every row; of all models only the best is kept."""
+    """One fit, with the component of each row.
+
+    `model` becomes None when the model is dropped. `size` counts all components, including
+    components without rows.
+    """
 
     model: object
     labels: np.ndarray
-    size: int  # how many components there are, with rows or without
+    size: int
 
     @classmethod
-    def of(cls, model, X):
-        """Return what a fitted model says of the rows."""
+    def of(cls, model, X, *, rows_of_fit=False):
+        """Return the labels that a fitted model gives to rows.
+
+        Parameters
+        ----------
+        model : estimator
+            The fitted model.
+        X : matrix, list, dict or Views
+            The rows.
+        rows_of_fit : bool, default=False
+            Whether the model was fitted on exactly these rows. Where its `labels_` are its
+            predictions, they are used, and the model does not look at the rows again.
+        """
         last = last_of(model)
-        labels, size = _assign(model, X)
+        known = rows_of_fit and _has_predictions(model)
+        labels, size = (np.array(last.labels_), 0) if known else _assign(model, X)
         check_labels(labels, type(last).__name__)
-        # SpectralClustering has n_components as well, and they are no clusters.
+        # n_clusters goes first: the n_components of SpectralClustering are not clusters.
         for name in ("n_clusters", "n_components_", "n_components"):
             asked = getattr(last, name, None)
             if size == 0 and isinstance(asked, Integral):
@@ -48,8 +68,17 @@ class Fit:
         return cls(model, labels, max(size, int(labels.max()) + 1))
 
 
+def _has_predictions(model):
+    """Return whether `labels_` of the model, or of its last step, are its predictions.
+
+    Only exact types count: a subclass may predict by another rule, or leave out rows in `fit`.
+    """
+    is_known = type(model) is Pipeline or type(model) in LABELS_ARE_PREDICTIONS
+    return is_known and type(last_of(model)) in LABELS_ARE_PREDICTIONS
+
+
 def _assign(model, X):
-    """Return the component of every row, and the number of components or 0 if it is not known."""
+    """Return the component of each row, and the number of components, or 0 if it is unknown."""
     if hasattr(model, "predict"):
         return np.asarray(model.predict(X)), 0
     if hasattr(model, "transform"):
@@ -59,7 +88,7 @@ def _assign(model, X):
 
 
 def check_labels(labels, name):
-    """Refuse labels that are no numbers of components."""
+    """Raise unless `labels` has the number of a component for each row."""
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise ValueError(f"{name} gives rows no numbers of components: there is nothing to compare")
     if labels.min() < 0:
@@ -70,15 +99,15 @@ def check_labels(labels, name):
 
 
 def keep_best(fits):
-    """Drop the model of all fits but the best; of equals, or if none is known, the first stays."""
-    rival, new = next(fit for fit in fits if fit.model is not None), fits[-1]
-    if new is not rival:
-        worse = rival if merit(new.model) > merit(rival.model) else new
+    """Drop the last model, or the one kept so far: whichever is worse. If equal, drop the last."""
+    kept, new = next(fit for fit in fits if fit.model is not None), fits[-1]
+    if new is not kept:
+        worse = kept if merit(new.model) > merit(kept.model) else new
         worse.model = None
 
 
 def keep_central(fits, agreement):
-    """Drop all models but that of the fit with which the others agree most; of equals the first."""
+    """Keep only the model with which the others agree most; if several do equally, the first."""
     central = int(np.argmax(agreement.sum(axis=1)))
     for number, fit in enumerate(fits):
         if number != central:
@@ -86,7 +115,7 @@ def keep_central(fits, agreement):
 
 
 def merit(model):
-    """Return what a fit is judged by, larger being better; 0 for a model that tells of nothing."""
+    """Return how good a fit is, larger being better; 0 for a model without such an attribute."""
     last = last_of(model)
     found = ((getattr(last, name, None), sign) for name, sign in MERITS)
     return next((sign * value for value, sign in found if isinstance(value, Real)), 0.0)
@@ -101,7 +130,7 @@ def last_of(model):
 
 
 def check_model(model, subsample):
-    """Refuse a model whose runs cannot be compared, before any of them."""
+    """Raise unless the runs of the model can be compared."""
     last = last_of(model)
     name = type(last).__name__
     others = is_classifier, is_regressor, is_outlier_detector
@@ -130,7 +159,7 @@ def check_model(model, subsample):
 
 
 def check_names(names, model, X):
-    """Refuse names that are not those of the columns."""
+    """Raise unless there is one matrix, with one name per column."""
     if names is None or isinstance(model, Pipeline):
         return
     if is_several(X):
@@ -140,13 +169,13 @@ def check_names(names, model, X):
 
 
 def _seeds_of(model):
-    """Return the names of the parameters that are seeds, those of steps included."""
+    """Return the names of the parameters that are seeds, including those of steps."""
     names = model.get_params(deep=True)
     return [name for name in names if name.split("__")[-1] == "random_state"]
 
 
 def is_fitted(model):
-    """Tell if the model itself, the last step of a pipeline, is fitted."""
+    """Return whether the model, or the last step of a pipeline, is fitted."""
     try:
         check_is_fitted(last_of(model))
     except NotFittedError:
@@ -155,14 +184,26 @@ def is_fitted(model):
 
 
 def some_rows(rng, n_rows, subsample):
-    """Return the rows of a run in their order, or None for all."""
+    """Return a sorted sample of row numbers, or None if a run uses all rows."""
     if subsample is None:
         return None
     return np.sort(rng.choice(n_rows, max(int(subsample * n_rows), 1), replace=False))
 
 
+def fits_of(model, X, weight, plans, n_jobs):
+    """Return a function that fits a clone of the model to some rows with a seed.
+
+    `plans` are the rows and seeds that it will be called with. Mixtures that see all rows prepare
+    them once for all fits.
+    """
+    if type(model) is MixtureClusterer and all(rows is None for rows, _ in plans):
+        fit = model.fitter(X, [seed for _, seed in plans], weight, n_jobs)
+        return lambda rows, seed: fit(seed)
+    return lambda rows, seed: fit_again(model, X, rows, weight, seed)
+
+
 def fit_again(model, X, rows, weight, seed):
-    """Return a clone, fitted with a seed to some of the rows."""
+    """Return a clone of the model, fitted to the given rows (None: all rows) with a seed."""
     fitted = clone(model).set_params(**dict.fromkeys(_seeds_of(model), seed))
     if rows is not None:
         X, weight = _safe_indexing(X, rows), None if weight is None else weight[rows]
@@ -172,10 +213,10 @@ def fit_again(model, X, rows, weight, seed):
 
 
 def each_fit(run, plans, n_jobs):
-    """Yield the results of ``run(*plan)`` in the order of the plans, some at a time in threads.
+    """Yield the results of ``run(*plan)`` in the order of the plans, `n_jobs` at a time in threads.
 
-    Components that die, or runs that are cut short, show in what is made of the fits; warnings of
-    them are held back here, and not in `run`: filters belong to all threads.
+    Convergence warnings are suppressed, because the comparison of the fits shows what they say.
+    This is done here and not in `run`, because all threads share the filters of warnings.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -184,7 +225,7 @@ def each_fit(run, plans, n_jobs):
 
 
 def features_of(model, names):
-    """Return for every component the features that tell most about it, or None."""
+    """Return the most telling features per component, or None if the model cannot rank them."""
     last = last_of(model)
     if not hasattr(last, "top_features"):
         return None
@@ -195,7 +236,7 @@ def features_of(model, names):
     for view in views:
         try:
             found = last.top_features(**view, n=N_FEATURES)
-        except ValueError:  # a family whose features have no probabilities
+        except ValueError:  # the features of the family have no probabilities
             continue
         words = [[feature for feature, _ in top] for top in found]
         return words if names is None or several else [[_named(f, names) for f in w] for w in words]
@@ -203,4 +244,5 @@ def features_of(model, names):
 
 
 def _named(feature, names):
+    """Return the name of a column; other features have their names already."""
     return names[feature] if isinstance(feature, Integral) else feature

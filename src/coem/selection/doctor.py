@@ -131,12 +131,7 @@ def doctor(
     >>> diagnosis.table[0].variant
     'naive Bayes'
     """
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    if not isinstance(last, MixtureClassifier):
-        raise ValueError(
-            "doctor examines a MixtureClassifier, or a Pipeline that ends in one, got "
-            f"{type(last).__name__}"
-        )
+    _check_classifier(estimator)
     for name, value, least in (
         ("n_splits", n_splits, 2),
         ("n_repeats", n_repeats, 1),
@@ -174,6 +169,16 @@ def doctor(
     advised = _with(estimator, best.settings)
     words = _words(best, table, correlation)
     return Diagnosis(words, best.settings, advised, table, restarts, correlation)
+
+
+def _check_classifier(estimator):
+    """Raise unless an estimator is a mixture with labels, or a pipeline that ends in one."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if not isinstance(last, MixtureClassifier):
+        raise ValueError(
+            "doctor examines a MixtureClassifier, or a Pipeline that ends in one, got "
+            f"{type(last).__name__}"
+        )
 
 
 def _variants(knowledge):

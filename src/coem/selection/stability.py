@@ -1,4 +1,4 @@
-"""Can these clusters be trusted: which of them recur when only the seed changes."""
+"""Which components of a model recur when only the seed changes."""
 
 import sys
 from collections import Counter
@@ -19,7 +19,7 @@ from coem.selection._fits import (
     check_names,
     each_fit,
     features_of,
-    fit_again,
+    fits_of,
     is_fitted,
     keep_best,
     keep_central,
@@ -37,27 +37,28 @@ class Stability:
     Attributes
     ----------
     estimator : estimator
-        The fitted model whose components were looked for in the others.
+        The fitted model whose components were compared with those of the other runs.
     table : list of records
-        One for each of its components: `component`, `share` of the rows; in how many of the other
-        runs it `recurs`, is `split` (several components of the other run together are the same),
-        is `merged` (part of a larger one) or `scattered` (none of these); `strength`, the mean
-        over the runs of how well the best counterpart matches, 0 by chance and 1 for the same
-        rows; `merged_with`, the components of this model that shared the larger one, with the
-        number of runs, the most frequent first; `row_stability`, the mean of its rows; and
-        `features` that tell most about it, where the model has any. A component without rows has
-        a share of 0 and nothing can become of it: it is counted nowhere. ``table.to_frame()``
-        gives a DataFrame.
+        One per component: `component`, `share` of the rows; in how many of the other runs it
+        `recurs`, is `split` (several components of the other run together are the same), is
+        `merged` (part of a larger one) or `scattered` (none of these); `strength`, the mean over
+        the runs of how well the best counterpart matches, 0 by chance and 1 for the same rows;
+        `merged_with`, the components of this model that shared the larger one, with the number of
+        runs, the most frequent first; `row_stability`, the mean of its rows; and the most telling
+        `features`, if the model can rank them. A component without rows has a share of 0, and all
+        of its counts are 0. ``table.to_frame()`` gives a DataFrame.
     labels : ndarray of shape (n_rows,)
-        The component of every row.
+        The component of each row.
     row_stability : ndarray of shape (n_rows,)
-        In which share of the other runs the row's component recurs with the row in it.
+        The share of the other runs in which the component of the row recurs and contains the row.
     agreement : ndarray of shape (n_runs, n_runs)
-        Adjusted Rand index of any two runs; the first one is `estimator`.
+        Adjusted Rand index of each two runs; the first one is `estimator`.
     transitions : list of ndarray
-        For every other run p(its component | component), of shape (k, k of the run).
+        For each other run p(its component | component), of shape (k, k of the run).
     matches : ndarray of shape (n_others, k)
-        For every other run the component that is the same, or -1.
+        For each other run the component that is the same, or -1.
+    weight : ndarray of shape (n_rows,), optional
+        The `sample_weight` that was given.
     """
 
     estimator: object
@@ -71,7 +72,7 @@ class Stability:
 
     @property
     def n_others(self):
-        """Number of runs that the components were looked for in."""
+        """Number of other runs."""
         return len(self.matches)
 
     @property
@@ -113,7 +114,7 @@ class Stability:
         return "\n".join([*lines, self.summary])
 
     def plot(self):
-        """Draw what becomes of the components in the other runs, and how far runs agree.
+        """Draw in how many runs each component recurs or not, and how much the runs agree.
 
         Returns
         -------
@@ -148,50 +149,50 @@ def stability(
     verbose=0,
     on_run=None,
 ):
-    """Say which components recur when a model is fitted again with other seeds.
+    """Find the components that recur when a model is fitted again with other seeds.
 
     A component recurs in another run if a component there has most of its rows and few others:
-    if both p(h2|h1) and p(h1|h2), shares of rows, are more than half way from what chance gives
-    to one. A component that does not may be split, merged with others, or scattered.
+    if both p(h2|h1) and p(h1|h2), shares of rows, are more than half way between their values by
+    chance and 1. A component that does not recur may be split, merged with others, or scattered.
 
-    That a component recurs does not prove that it is a group: a cloud without groups that is
-    longer than wide is cut across its length in every run. With `subsample` other rows are drawn
-    for each run, so that what recurs is no accident of the rows either.
+    A component that recurs need not be a group: every run cuts a long cloud without groups across
+    its length. With `subsample` each run sees other rows. A component that recurs then does not
+    depend on a particular sample of rows either.
 
     Parameters
     ----------
     model : MixtureClusterer, AspectModel, SphericalKMeans, or Pipeline that ends in one
         Any estimator with a `random_state` that assigns all rows: by `predict`, else by the
-        largest value of `transform`, else by `labels_`. If it is fitted, its components are looked
-        for in `n_runs` other runs. If not, it is fitted `n_runs` times, and the components of the
-        best run are looked for in the others: the one with the largest `objective_` or
-        `lower_bound_`, or the least `inertia_`, `reconstruction_err_` or `bound_`; of a model that
-        has none of these, the first. Every run is a fit as the model says, with all of its
-        restarts.
+        largest value of `transform`, else by `labels_`. If the model is fitted, its components are
+        compared with those of `n_runs` other runs. If not, it is fitted `n_runs` times, and the
+        components of the best run are compared with those of the others. The best run has the
+        largest `objective_` or `lower_bound_`, or the least `inertia_`, `reconstruction_err_` or
+        `bound_`; if the model has none of these, it is the first. Each run is a complete fit with
+        all restarts of the model.
     X : matrix, list, dict or Views
         The rows.
     n_runs : int, default=10
         Number of fits.
     keep : {"best", "central"}, default="best"
-        Which of the runs of a model that is not fitted is looked at: the best one, or the one that
-        the others agree with most (by the adjusted Rand index), whatever its objective. All models
-        are then held until the end.
+        Which run to examine if the model is not fitted: the best one, or the one with which the
+        others agree most (by the adjusted Rand index), whatever its objective. "central" holds all
+        models in memory until the end.
     subsample : float, optional
-        The share of the rows, drawn anew without replacement, that each of these fits sees; all
-        rows are then assigned. None: every run sees all rows.
+        The share of the rows that each run is fitted on, drawn without replacement; each run then
+        assigns all rows. By default each run is fitted on all rows.
     sample_weight : array of shape (n_rows,), optional
         A weight of 2 counts as the row given twice.
     feature_names : sequence of str, optional
         Names of the columns, for the table.
     random_state : int, RandomState or None, default=None
-        Seed of the seeds.
+        Seed from which the seeds of the runs are drawn.
     n_jobs : int, optional
         Number of fits at a time, in threads: None is 1 (or what a joblib context says), -1 all
-        processors. Only as many models are held at once, and the best so far.
+        processors. With "best", only as many models are in memory at once, and the best so far.
     verbose : int, default=0
         Write progress to stderr.
     on_run : callable, optional
-        Called with the fitted model after every run, in their order.
+        Called with the fitted model after each run, in the order of the runs.
 
     Returns
     -------
@@ -227,17 +228,19 @@ def stability(
         for _ in range(n_runs)
     ]
 
-    def run(rows, seed):
-        return Fit.of(fit_again(model, X, rows, weight, seed), X)
+    fit = fits_of(model, X, weight, plans, n_jobs)
 
-    for number, fit in enumerate(each_fit(run, plans, n_jobs)):
+    def run(rows, seed):
+        return Fit.of(fit(rows, seed), X, rows_of_fit=rows is None)
+
+    for number, found in enumerate(each_fit(run, plans, n_jobs)):
         if on_run is not None:
-            on_run(fit.model)
+            on_run(found.model)
         if verbose:
             sys.stderr.write(f"[stability] run {number + 1} of {n_runs}\n")
-        runs.append(fit)
+        runs.append(found)
         if given:
-            fit.model = None
+            found.model = None
         elif keep == "best":
             keep_best(runs)
     if keep == "central" and not given:
@@ -246,15 +249,12 @@ def stability(
     return _compare(reference, runs, weight, feature_names)
 
 
-# -- comparison ---------------------------------------------------------------------------------
-
-
 def _compare(reference, others, weight, names):
-    """Return what becomes of the components of one run in the others."""
+    """Return how the components of one run recur in the others."""
     labels, k = reference.labels, reference.size
     masses = [shared_rows(labels, o.labels, (k, o.size), weight) for o in others]
     fates = [fate(mass) for mass in masses]
-    # A row stays if its own component recurs and has it.
+    # A row stays if its component recurs and contains it.
     pairs = zip(fates, others, strict=True)
     stays = np.mean([f.match[labels] == o.labels for f, o in pairs], axis=0)
     counts = np.bincount(labels, weights=weight, minlength=k)
@@ -282,7 +282,7 @@ def _compare(reference, others, weight, names):
 
 
 def _partners(fates, h):
-    """Return the components that were part of the same whole, and in how many runs."""
+    """Return the components that were merged with component `h`, and in how many runs."""
     found = Counter()
     for f in fates:
         if f.whole[h] >= 0:
@@ -292,7 +292,7 @@ def _partners(fates, h):
 
 
 def _agreement(runs, weight):
-    """Return the adjusted Rand index of the partitions of any two runs."""
+    """Return the adjusted Rand index of the partitions of each two runs."""
     out = np.eye(len(runs))
     for i, a in enumerate(runs):
         for j, b in enumerate(runs[:i]):

@@ -1,4 +1,4 @@
-"""Coupling of runs: what one run has learnt, told to another in the other's own states.
+"""Transitions between runs: what one run has learnt, in the states of another.
 
 The states of two runs are in no order, and one may be a mixture of several of the other. A
 *transition* p(h2|h1) maps all states of one run to all of another, and follows from what both runs
@@ -9,65 +9,16 @@ other's states (Lin 2006, Sec. 3.3). That splits and merges any number of states
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from coem.checks import check_choice, check_flag
 from coem.latent.aspect import Aspects
 from coem.latent.traffic import Traffic
+from coem.run_coupling import PATHS, Path, RunCoupling, Via
 from coem.typing import Array, Matrix
 
-Via = Literal["xy", "a", "b", "c", "d", "x"]
-Among = Literal["all", "ring", "pairs"]
-Path = tuple[str, ...]  # the observed variables between H1 and H2, in their order
-
-VIAS: tuple[Via, ...] = ("xy", "a", "b", "c", "d")
-HUB_VIAS: tuple[Via, ...] = ("x",)  # of the traffic model, whose X and Y are the same
-AMONG: tuple[Among, ...] = ("all", "ring", "pairs")
-
-# The paths by which p(x|h) and p(y|h) are coupled; X is the paper's D, Y its W.
-PATHS: dict[Via, tuple[Path, Path]] = {
-    "xy": (("y",), ("x",)),  # Sec. 3.3, steps 2 (a) and (b)
-    "a": (("y",), ("y",)),  # Sec. 4.3: H1 - W - H2
-    "b": (("x",), ("x",)),  # H1 - D - H2
-    "c": (("y", "x"), ("y", "x")),  # H1 - W - D - H2
-    "d": (("x", "y"), ("x", "y")),  # H1 - D - W - H2
-}
-
 TINY = float(np.finfo(np.float64).tiny)
-
-
-@dataclass(frozen=True)
-class RunCoupling:
-    """How runs are coupled.
-
-    Parameters
-    ----------
-    via : {"xy", "a", "b", "c", "d"}, or "x" for a traffic model; default="xy"
-        Which observed variables lie between the states of two runs.
-    among : {"all", "ring", "pairs"}, default="all"
-        Who learns from whom where there are more than two runs: every run from the mean of all
-        others; every run from the next one; or runs two by two, with other partners every time.
-        For two runs these are the same; for more, "all" was the best in every case measured.
-    itself : bool, default=False
-        Every run is coupled with itself, not with another (SCoEM, Sec. 4.3).
-    """
-
-    via: Via = "xy"
-    among: Among = "all"
-    itself: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse what says nothing."""
-        check_choice("RunCoupling: via", self.via, (*VIAS, *HUB_VIAS))
-        check_choice("RunCoupling: among", self.among, AMONG)
-        check_flag("RunCoupling: itself", self.itself)
-
-    @property
-    def needs_counts(self) -> bool:
-        """True if a path has a step from X to Y, which only the counts can tell."""
-        return any(len(path) > 1 for path in PATHS.get(self.via, ()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +82,12 @@ def _each_learns(
     mean. `turn` counts the couplings, for "pairs".
     """
     new, links = [], []
-    for run, others in enumerate(partners(len(runs), coupling, turn)):
+    for run, others in enumerate(coupling.partners(len(runs), turn)):
         learnt = [learn(run, other) for other in others]
         links += [link for _, used in learnt for link in used]
         names = learnt[0][0] if learnt else {}
+        if coupling.includes_self:
+            learnt.append(({name: getattr(runs[run], name) for name in names}, []))
         means = {name: _mean([values[name] for values, _ in learnt]) for name in names}
         new.append(runs[run]._replace(**means))
     return new, links
@@ -142,28 +95,6 @@ def _each_learns(
 
 def _mean(tables: list[Array]) -> Array:
     return np.asarray(reduce(np.add, tables) / len(tables))
-
-
-def partners(n_runs: int, coupling: RunCoupling, turn: int) -> list[list[int]]:
-    """Return for every run the runs that it learns from."""
-    runs = range(n_runs)
-    if coupling.itself:
-        return [[run] for run in runs]
-    if coupling.among == "all":
-        return [[other for other in runs if other != run] for run in runs]
-    if coupling.among == "ring":
-        return [[(run + 1) % n_runs] if n_runs > 1 else [] for run in runs]
-    # As in a tournament: the last seat stays, the others move on; an odd one waits a round.
-    seats = [*runs] if n_runs % 2 == 0 else [*runs, -1]
-    moving = seats[:-1]
-    shift = turn % max(len(moving), 1)
-    moving = moving[shift:] + moving[:shift]
-    seats = [seats[-1], *moving]
-    found: dict[int, int] = {}
-    for i in range(len(seats) // 2):
-        a, b = seats[i], seats[-1 - i]
-        found |= {a: b, b: a}
-    return [[found[run]] if found[run] >= 0 else [] for run in runs]
 
 
 def _links(

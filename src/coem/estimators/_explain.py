@@ -1,0 +1,88 @@
+"""Explanations: which features speak for the component of a row."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import Bunch
+
+from coem.estimators._base import BaseMixture
+from coem.latent.block import Block
+from coem.latent.fitted import Fitted
+from coem.typing import Array
+
+
+class ExplainMixin(BaseMixture):
+    """The method `explain` of clusterer and classifier."""
+
+    def explain(self, X: Any) -> list[Bunch]:
+        """Return which features speak for the best component of each row, against the second best.
+
+        The components are those of the joint posterior of all views (Bickel & Scheffer 2005,
+        Eq. 19), untempered.
+
+        Parameters
+        ----------
+        X : matrix, list, dict or Views
+            Rows with the views of `fit`.
+
+        Returns
+        -------
+        explanations : list of Bunch
+            One per row. `label` and `against` are the best and the second best label, as `predict`
+            names them. `log_odds` are the log odds between the two; if classes have several
+            components, between the best components of the two classes. `prior` is the part of the
+            log odds that comes from the mixture weights. `views` maps each view that is not empty
+            to a Bunch of `features`, their `contributions`, and `rest`, the part that belongs to no
+            single feature. `prior`, all contributions and all rests add up to `log_odds`.
+        """
+        part, fitted = self._part(X), self._fitted()
+        if len({self._label_of(component) for component in range(self._n_components())}) < 2:
+            raise ValueError(
+                "explain compares two components, or two classes, and the model has only one"
+            )
+        rows = [block.one_row(i) for block in part.blocks for i in range(block.n_rows)]
+        with self._engine() as engine:
+            return engine.map(lambda row: self._explain_row(fitted, row), rows)
+
+    def _explain_row(self, fitted: Fitted, row: Block) -> Bunch:
+        """Return the explanation of a block of one row."""
+        log_joint = fitted.joint(row, 1.0).log_posterior[0]
+        label, against = self._rivals(log_joint)
+        log_weights = fitted.log_weights
+        prior = float(log_weights[label] - log_weights[against])
+        parts = {}
+        for v, name in enumerate(self.view_names_):
+            if row.empty is None or not row.empty[0, v]:
+                parts[name] = _contributions(fitted, row, v, label, against)
+        total = sum(float(np.sum(part.contributions)) + part.rest for part in parts.values())
+        return Bunch(
+            label=self._label_of(label),
+            against=self._label_of(against),
+            log_odds=prior + total,
+            prior=prior,
+            views=parts,
+        )
+
+    def _rivals(self, log_joint: Array) -> tuple[int, int]:
+        """Return the best and the second best component for the log joint (k,) of a row."""
+        best, second = np.argsort(-log_joint, kind="stable")[:2].tolist()
+        return best, second
+
+
+def _contributions(fitted: Fitted, row: Block, v: int, label: int, against: int) -> Bunch:
+    """Return what the features of view `v` of one row add to the log odds."""
+    family, X = fitted.mixture.emissions.families[v], row.views[v]
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    found = family.terms(X, fitted.theta.params[v])
+    if found is None:  # the density is not a product over features
+        whole = fitted.log_prob(row, v)[0]
+        found = np.empty(0, dtype=int), np.empty((0, len(whole))), whole
+    features, terms, rest = found
+    return Bunch(
+        features=np.asarray(features),
+        contributions=terms[:, label] - terms[:, against],
+        rest=float(rest[label] - rest[against]),
+    )

@@ -1,0 +1,110 @@
+"""Parameters of the mixture estimators: their types, their checks, and those of the families."""
+
+from dataclasses import fields, is_dataclass
+from numbers import Integral, Real
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+
+from coem.checks import check_choice, check_dtype, check_folder, check_number, check_workers
+from coem.coupling import Coupling, as_coupling
+from coem.estimators._types import Folder, Precision, Seed
+from coem.families.named import Named, family_parts, with_field
+from coem.latent.weights import WEIGHTS
+from coem.posterior import Rule, as_rule
+from coem.protocols import Engine
+from coem.run_coupling import ROW_VIAS, RunCoupling, read_coupling
+from coem.schedules import Schedule, as_schedule
+
+ASSIGNS = ("joint", "average")
+
+
+class MixtureParams(BaseEstimator):
+    """The parameters that `MixtureClusterer` and `MixtureClassifier` have in common."""
+
+    family: Named | dict[str, Named]
+    coupling: str | Coupling
+    eta: float | Schedule
+    beta: float | Schedule
+    posterior: str | Rule
+    weights: str
+    assign: str
+    init: Any  # a name, responsibilities, or a fitted mixture
+    n_init: int
+    max_iter: int | None
+    tol: float
+    patience: int | None
+    dtype: Precision
+    n_jobs: int | None
+    random_state: Seed
+    engine: Engine | None
+    checkpoint: Folder | None
+    verbose: int
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; with `deep`, those of the families as ``family__alpha`` too."""
+        params: dict[str, Any] = super().get_params(deep=deep)
+        if deep:
+            for prefix, family in family_parts(self.family):
+                assert is_dataclass(family)
+                params |= {f"{prefix}__{f.name}": getattr(family, f.name) for f in fields(family)}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``family__alpha=0.1`` replaces the family by one with that value."""
+        nested = {key: params.pop(key) for key in list(params) if key.startswith("family__")}
+        super().set_params(**params)
+        for key, value in nested.items():
+            self.family = with_field(self.family, key.split("__")[1:], value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of scikit-learn, which follow from the families."""
+        tags = super().__sklearn_tags__()
+        families = [family for _, family in family_parts(self.family)]
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = any(family.nonnegative for family in families)
+        tags.input_tags.allow_nan = any(family.allows_nan for family in families)
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return True if there are fitted parameters."""
+        return hasattr(self, "theta_")
+
+    def _check_params(self) -> None:
+        """Raise unless all parameters are valid."""
+        as_coupling(self.coupling)
+        as_rule(self.posterior)
+        check_choice("weights", self.weights, WEIGHTS)
+        check_choice("assign", self.assign, ASSIGNS)
+        for name in ("n_init", "max_iter", "patience"):
+            check_number(name, getattr(self, name), Integral, 1, optional=name != "n_init")
+        check_number("tol", self.tol, Real, 0)
+        check_dtype(self.dtype)
+        check_workers(self.n_jobs, self.engine, self.verbose)
+        check_folder("checkpoint", self.checkpoint)
+        self._schedules()
+
+    def _schedules(self) -> tuple[Schedule, Schedule]:
+        """Return the schedules of eta and beta."""
+        return as_schedule(self.eta, "eta"), as_schedule(self.beta, "beta")
+
+
+def read_coupling_of_runs(
+    value: Any, init: Any, n_init: int, checkpoint: Folder | None
+) -> RunCoupling | None:
+    """Return the coupling of the runs of a mixture, or None; raise if they cannot be coupled."""
+    coupling = read_coupling(value, ROW_VIAS, "coupling_of_runs")
+    if coupling is None:
+        return None
+    if not isinstance(init, str) or n_init < 2:
+        raise ValueError(
+            "coupling_of_runs needs at least two runs: set n_init to 4, for example, and set init "
+            "to a name"
+        )
+    if checkpoint is not None:
+        raise ValueError(
+            "checkpoint works only with runs that do not depend on each other: set checkpoint=None "
+            "or coupling_of_runs=None"
+        )
+    return coupling

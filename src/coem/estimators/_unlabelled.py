@@ -1,0 +1,114 @@
+"""A mixture without labels: each component is a cluster of its own."""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from numbers import Integral
+from typing import Any, Self, cast
+
+import numpy as np
+from sklearn.base import clone
+
+from coem.checks import check_number, check_weight
+from coem.engine import LocalEngine
+from coem.estimators._explain import ExplainMixin
+from coem.estimators._fit import MixtureFit, Starts
+from coem.estimators._params import read_coupling_of_runs
+from coem.initialise import Init, starter
+from coem.input import read_views
+from coem.latent.block import Partition
+from coem.run_coupling import RunCoupling
+from coem.typing import Array
+from coem.views import Views
+
+
+class UnlabelledMixture(ExplainMixin, MixtureFit):
+    """A mixture whose components are the labels; the hooks of `MixtureClusterer`."""
+
+    n_components: int
+    coupling_of_runs: str | RunCoupling | None
+
+    def _n_components(self) -> int:
+        return self.n_components
+
+    def _pseudo_rows(self) -> float:
+        return 0.0
+
+    def _classes(self) -> None:
+        return None
+
+    def _label_of(self, component: int) -> int:
+        return int(component)
+
+    def _labels(self, proba: Array) -> Array:
+        return np.asarray(proba.argmax(axis=1))
+
+    def _knowledge(
+        self, views: Views, y: Any, sample_weight: Any
+    ) -> tuple[Array | None, Array | None]:
+        return check_weight(sample_weight, views), None
+
+    def _coupling_of_runs(self) -> RunCoupling | None:
+        return read_coupling_of_runs(self.coupling_of_runs, self.init, self.n_init, self.checkpoint)
+
+    def _starts(self, part: Partition, shares: Array | None) -> Starts:
+        """Return the given start, or starts that are drawn as `init` says."""
+        given = self._given_start(part.n_rows)
+        if given is not None:
+            return Starts(given, 1)
+        draw = starter(self._mixture(), part, cast(Init, self.init))
+        return Starts(draw, self.n_init, early=self.init != "random")
+
+    def fitter(
+        self, X: Any, seeds: Sequence[int], sample_weight: Any = None, n_jobs: int | None = None
+    ) -> Callable[[int], Self]:
+        """Return a function that fits the model with one of some seeds.
+
+        ``fitter(X, seeds)(seed)`` equals ``clone(model).set_params(random_state=seed).fit(X)``, to
+        the bit. The rows are checked and encoded only once, and what starts are drawn from (scaled
+        rows, distances, the order of the rows) is computed only once. `selection.stability` uses
+        it.
+
+        Parameters
+        ----------
+        X : matrix, list, dict or Views
+            Rows with one or several views.
+        seeds : sequence of int
+            The values of `random_state` that will be asked for.
+        sample_weight : array of shape (n_rows,), optional
+            A row with a weight of 2 counts like two equal rows.
+        n_jobs : int, optional
+            Number of threads that draw the starts.
+
+        Returns
+        -------
+        fit : callable
+            From a seed to a fitted estimator. It may be called in several threads.
+        """
+        first: Self = clone(self).set_params(checkpoint=None)
+        part = first._read_rows(X, sample_weight)
+        starts = first._starts(part, None)
+        with LocalEngine(n_jobs) as engine:
+            drawn = dict(zip(seeds, first._draw_all(starts, seeds, engine), strict=True))
+        del starts  # frees what early starts are drawn from
+
+        def fit(seed: int) -> Any:
+            model = copy(first)
+            model.random_state = seed
+            model._fit(part, drawn=drawn[seed])
+            return model
+
+        return fit
+
+    def _read_rows(self, X: Any, sample_weight: Any) -> Partition:
+        """Check the parameters and the rows, and return the rows encoded."""
+        self._check_params()
+        check_number("n_components", self.n_components, Integral, 1)
+        self._coupling_of_runs()
+        views = read_views(self, X, reset=True)
+        weight = check_weight(sample_weight, views)
+        n_rows = len(views) if weight is None else np.count_nonzero(weight)
+        if self.n_components > n_rows:
+            raise ValueError(
+                f"n_samples={n_rows} rows cannot fill n_components={self.n_components} components"
+            )
+        return Partition(*self._encode(views, reset=True), weight)

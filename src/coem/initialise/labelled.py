@@ -1,0 +1,94 @@
+"""Starts from labelled rows."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from coem.families.base import Family
+from coem.initialise.seeds import Distances, choose, scaled
+from coem.latent.block import Partition
+from coem.latent.mixture import Mixture, MixtureTheta
+from coem.typing import Array, Rng, Theta
+
+
+def prime(model: Mixture, part: Partition, resp: Array) -> MixtureTheta:
+    """Return the parameters that an M step on `resp` gives in every view (Nigam 2006, Table 3.1).
+
+    `resp` sums to the weight of a row, and is zero for rows that take no part.
+    """
+    params = tuple(family.estimate(stats) for family, stats in _primed(model, part, resp))
+    return model.from_params(params, np.exp(model.prior.estimate(_mass(part, resp))))
+
+
+def prime_apart(
+    model: Mixture, part: Partition, shares: Array, init: str
+) -> Callable[[Rng], MixtureTheta]:
+    """Return what draws starts in which the components of a class differ.
+
+    `shares` (n_rows, n_classes) is what every row teaches its classes. "random" draws parameters
+    about what the rows of the class would give together; "rows" and "k-means++" choose seeds
+    among those rows, and give each of them to the nearest seed (if a class has fewer rows than
+    components, parameters are drawn). The components of a class are side by side, the classes in
+    their order.
+    """
+    assert model.prior.classes is not None
+    classes = np.asarray(model.prior.classes)
+    sizes = np.bincount(classes, minlength=shares.shape[1])
+    if init == "random" or ((shares > 0).sum(axis=0) < sizes).any():  # too few rows for seeds
+        return lambda rng: _drawn(model, part, shares, rng)
+    distances = Distances([scaled(X) for X in part.views], part.empty)
+
+    def draw(rng: Rng) -> MixtureTheta:
+        resp = np.zeros((part.n_rows, model.n_components))
+        for c, share in enumerate(shares.T):
+            mine = np.flatnonzero(classes == c)
+            seeds = choose(share, distances, len(mine), rng, spread_out=init == "k-means++")
+            resp[np.arange(part.n_rows), mine[distances.nearest(seeds)]] = share
+        return prime(model, part, resp)
+
+    return draw
+
+
+def _drawn(model: Mixture, part: Partition, shares: Array, rng: Rng) -> MixtureTheta:
+    """Return parameters drawn about those of each class; a class of one component has its own."""
+    sizes = np.bincount(np.asarray(model.prior.classes), minlength=shares.shape[1])
+    params = []
+    for v, (family, stats) in enumerate(_primed(model, part, shares)):
+        whole = family.estimate(stats)
+        parts = [_part(whole, slice(c, c + 1)) for c in range(len(sizes))]
+        for c in np.flatnonzero(sizes > 1).tolist():
+            own = shares[:, c] * (1.0 if part.empty is None else ~part.empty[:, v])
+            rows = np.flatnonzero(own)
+            pool = family.stats(part.views[v][rows], own[rows, np.newaxis])
+            parts[c] = family.start(pool, int(sizes[c]), rng)
+        params.append(_stack(parts))
+    mass = (_mass(part, shares) / sizes)[list(model.prior.classes or ())]
+    return model.from_params(tuple(params), np.exp(model.prior.estimate(mass)))
+
+
+def _primed(model: Mixture, part: Partition, resp: Array) -> Iterator[tuple[Family, Any]]:
+    """Yield the family and the statistics of every view."""
+    for v, family in enumerate(model.emissions.families):
+        mine = resp if part.empty is None else resp * ~part.empty[:, v, np.newaxis]
+        yield family, family.stats(part.views[v], mine)
+
+
+def _mass(part: Partition, resp: Array) -> Array:
+    """Return what the components have of the rows that are not empty everywhere."""
+    somewhere = resp if part.empty is None else resp[~part.empty.all(axis=1)]
+    return np.asarray(somewhere.sum(axis=0, dtype=np.float64))
+
+
+def _part(theta: Theta, components: slice) -> Theta:
+    """Return the parameters of some components."""
+    if isinstance(theta, tuple):
+        return type(theta)(*(part[components] for part in theta))
+    return theta[components]
+
+
+def _stack(parts: list[Theta]) -> Theta:
+    """Return the parameters of one mixture after another as those of one."""
+    if isinstance(parts[0], tuple):
+        return type(parts[0])(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+    return np.concatenate(parts)

@@ -1,0 +1,55 @@
+"""The starts that have a name."""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from coem.initialise.seeds import Distances, choose, scaled
+from coem.initialise.spherical import spherical
+from coem.latent.block import Partition
+from coem.latent.emissions import pooled
+from coem.latent.mixture import Mixture, MixtureTheta
+from coem.typing import Array, Rng
+
+Init = Literal["random", "rows", "k-means++", "spherical"]
+
+INITS: tuple[Init, ...] = ("random", "rows", "k-means++", "spherical")
+
+
+class Start(NamedTuple):
+    """Where a run starts: parameters, or what stands for posteriors until there are parameters."""
+
+    theta: MixtureTheta
+    given: Array | None = None  # as in `Partition`
+
+
+def starter(model: Mixture, part: Partition, init: Init) -> Callable[[Rng], Start]:
+    """Return what draws the starts that `init` names."""
+    if init == "random":
+        return _random(model, part)
+    draw = spherical(model, part) if init == "spherical" else _nearest(model, part, init)
+    return lambda rng: Start(model.unknown(), draw(rng))
+
+
+def _random(model: Mixture, part: Partition) -> Callable[[Rng], Start]:
+    """Return what draws parameters about those of all rows pooled."""
+    blanks = [None if part.empty is None else part.empty[:, v] for v in range(len(part.views))]
+    triples = zip(model.emissions.families, part.views, blanks, strict=True)
+    pools = [(family, pooled(family, X, part.weight, blank)) for family, X, blank in triples]
+
+    def draw(rng: Rng) -> Start:
+        drawn = (family.start(pool, model.n_components, rng) for family, pool in pools)
+        return Start(model.from_params(tuple(drawn)))
+
+    return draw
+
+
+def _nearest(model: Mixture, part: Partition, init: Init) -> Callable[[Rng], Array]:
+    """Return what draws some rows as seeds, and gives every row to the nearest seed."""
+    distances = Distances([scaled(X) for X in part.views], part.empty)
+    weight = part.row_weight()
+
+    def draw(rng: Rng) -> Array:
+        seeds = choose(weight, distances, model.n_components, rng, spread_out=init == "k-means++")
+        return distances.nearest(seeds)
+
+    return draw

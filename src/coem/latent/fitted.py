@@ -1,0 +1,135 @@
+"""A fitted mixture: what it says of rows that it may not have seen."""
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_softmax
+
+from coem.agreement import dissent
+from coem.coupling import average
+from coem.latent.block import Block
+from coem.latent.mixture import Mixture, MixtureTheta
+from coem.latent.weights import safe_log
+from coem.posterior import Posterior, posterior
+from coem.typing import Array
+
+
+class Reading(NamedTuple):
+    """All that a mixture says of some rows, from one pass over their views."""
+
+    proba: Array  # (n, k): the posterior that assigns rows
+    view_proba: Array  # (n, n_views, k): the posterior of every view by itself
+    disagreement: Array  # (n,): how much the views of a row disagree, in nats
+    log_likelihood: Array  # (n,): log p(row), all views together
+    empty: Array  # (n, n_views) bool
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A mixture with its parameters, and the rule by which it assigns rows.
+
+    `weights` (k,) are those of the joint posterior; each view's own are in `theta`.
+    """
+
+    mixture: Mixture
+    theta: MixtureTheta
+    weights: Array
+    assign: str  # "joint" (2005, Eq. 18-19) or "average" (2004, Eq. 7)
+    beta: float  # inverse temperature
+
+    def log_prob(self, block: Block, v: int) -> Array:
+        """Return log p(x | component) of one view, (n, k)."""
+        return self.mixture.emissions.log_prob(block, self.theta.params[v], v)
+
+    def joint(self, block: Block, beta: float) -> Posterior:
+        """Return the posterior of all views together, 2005, Eq. 19."""
+        return self._joint(self._log_probs(block), beta)
+
+    def view_posteriors(self, block: Block) -> Array:
+        """Return the posteriors (n_views, n, k) of every view by itself, as the fit has them."""
+        return _resp(self._by_view(self._log_probs(block), self.beta))
+
+    def proba(self, block: Block) -> Array:
+        """Return the posterior that assigns rows, (n, k)."""
+        if self.assign == "joint":
+            return self._placed(block, self.joint(block, self.beta).resp)
+        return self._placed(block, average(self.view_posteriors(block), block.empty))
+
+    def log_proba(self, block: Block) -> Array:
+        """Return the logarithm of that posterior, which distinguishes unlikely components."""
+        if self.assign == "joint":
+            log_proba = self.joint(block, 1.0).log_posterior
+            # For beta = 1 too: beside an evidence of 1e8 the differences have lost their sum.
+            log_proba = log_softmax(self.beta * log_proba, axis=1)
+        else:
+            log_proba = safe_log(average(self.view_posteriors(block), block.empty))
+        if block.empty is not None:
+            log_proba[block.empty.all(axis=1)] = safe_log(self._prior)
+        return np.asarray(log_proba)
+
+    def disagreement(self, block: Block) -> Array:
+        """Return the share of each row in the dissent (2005, Eq. 10), untempered, (n,)."""
+        return _dissent(self._by_view(self._log_probs(block), 1.0), block.empty)
+
+    def read(self, block: Block) -> Reading:
+        """Return all of the above; every view is evaluated once.
+
+        The evidence and the log posterior of a `Posterior` do not depend on beta, so that one
+        posterior serves for both the tempered and the untempered values.
+        """
+        log_probs = self._log_probs(block)
+        joint = self._joint([log_probs[0].copy(), *log_probs[1:]], self.beta)
+        by_view = self._by_view(log_probs, self.beta)
+        view_proba = _resp(by_view)
+        proba = joint.resp if self.assign == "joint" else average(view_proba, block.empty)
+        empty = np.zeros((block.n_rows, len(log_probs)), dtype=bool)
+        return Reading(
+            self._placed(block, proba),
+            view_proba.transpose(1, 0, 2),
+            _dissent(by_view, block.empty),
+            joint.evidence,
+            empty if block.empty is None else block.empty,
+        )
+
+    # `posterior` overwrites the log probabilities that it is given.
+
+    def _log_probs(self, block: Block) -> list[Array]:
+        return [self.log_prob(block, v) for v in range(len(self.mixture.emissions))]
+
+    def _joint(self, log_probs: list[Array], beta: float) -> Posterior:
+        return posterior(reduce(np.add, log_probs), self.log_weights, beta=beta)
+
+    def _by_view(self, log_probs: list[Array], beta: float) -> list[Posterior]:
+        pairs = zip(log_probs, self.theta.log_weights, strict=True)
+        return [posterior(part, own, beta=beta) for part, own in pairs]
+
+    def _placed(self, block: Block, proba: Array) -> Array:
+        """Set the posterior of rows that are empty in every view to the weights, in place."""
+        if block.empty is not None:
+            proba[block.empty.all(axis=1)] = self._prior
+        return proba
+
+    @property
+    def log_weights(self) -> Array:
+        """The logarithms of the weights."""
+        return safe_log(self.weights)
+
+    @property
+    def _prior(self) -> Array:
+        """The weights as a distribution, for rows that are empty in every view."""
+        return np.asarray(self.weights / self.weights.sum())
+
+
+def _resp(by_view: list[Posterior]) -> Array:
+    """Return the responsibilities (n_views, n, k) of all views."""
+    return np.stack([own.resp for own in by_view])
+
+
+def _dissent(by_view: list[Posterior], empty: Array | None) -> Array:
+    """Return how much the views of each row disagree, (n,); 0 if there is only one view."""
+    if len(by_view) == 1:
+        return np.zeros(len(by_view[0].resp))
+    logs = np.stack([own.log_posterior for own in by_view])
+    return np.maximum(dissent(logs, empty), 0.0)

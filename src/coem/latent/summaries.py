@@ -1,0 +1,114 @@
+"""What the E step of a mixture sees, summed over the rows of a block, a partition or a fit."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+
+from coem.agreement import agreement, dissent
+from coem.latent.block import Block
+from coem.posterior import posterior
+from coem.stats import Stats
+from coem.typing import Array
+
+
+@dataclass(frozen=True)
+class Look(Stats):
+    """What the E step of one slot sees: sums of row weight times a value of the row."""
+
+    objective: float  # of the posterior rule
+    evidence: float  # log likelihood
+    mass: Array  # (n_components,), of the responsibilities
+    dissent: float  # of views that share the slot
+    agreeing: float
+    comparable: float
+
+
+@dataclass(frozen=True)
+class Looks(Stats):
+    """The same for several slots."""
+
+    slots: tuple[Look, ...]
+
+
+@dataclass(frozen=True)
+class MixtureSummary(Stats):
+    """What the E step knows of all rows: sums of row weight times a value of the row."""
+
+    objective: float
+    log_likelihood: Array  # (n_slots,), of each posterior by itself
+    dissent: float
+    agreeing: float
+    comparable: float  # weight of the rows in which two views or more can agree
+    incomplete: float = 0.0  # weight of the rows that are empty in some of the views
+    free_energy: float = 0.0  # of every posterior under its own weights, without log priors
+    mass: Array = field(default_factory=lambda: np.zeros(0))  # (n_slots, n_components)
+
+    @property
+    def agreement_rate(self) -> float:
+        """Share of agreeing rows; 1 if no row has two views to compare."""
+        return self.agreeing / self.comparable if self.comparable > 0 else 1.0
+
+    @classmethod
+    def of_one(cls, look: Look) -> Self:
+        """Return the summary where all views share one posterior."""
+        return cls(
+            look.objective,
+            np.array([look.evidence]),
+            look.dissent,
+            look.agreeing,
+            look.comparable,
+            free_energy=look.objective,
+            mass=look.mass[np.newaxis],
+        )
+
+    def with_looks(self, looks: Sequence[Look]) -> Self:
+        """Return the summary with what the E step of every slot has seen."""
+        value = float(sum(look.objective for look in looks))
+        return replace(self, free_energy=value, mass=np.stack([look.mass for look in looks]))
+
+
+def compare(
+    block: Block, logs: Array, evidence: Array, lesson: Callable[[int], Array]
+) -> MixtureSummary:
+    """Return Q^MV (2005, Eq. 12), the views' log likelihoods, and how far they agree.
+
+    `logs` (n_views, n, k) are log posteriors, `evidence` (n_views, n) log likelihoods, and
+    ``lesson(v)`` are the responsibilities that view `v` learns from.
+    """
+    weight, empty = block.row_weight(), block.empty
+    present = np.ones(evidence.shape) if empty is None else (~empty.T).astype(np.float64)
+    objective = 0.0
+    for v in range(len(logs)):
+        # The log joint is log posterior + evidence; the lesson is zero in rows empty here.
+        expected = np.einsum("nk,nk->n", lesson(v), logs[v]) + evidence[v] * present[v]
+        objective += float(weight @ expected)
+    incomplete = 0.0 if empty is None else float(weight @ empty.any(axis=1))
+    likelihoods = (evidence * present) @ weight
+    return MixtureSummary(objective, likelihoods, *_agreement(block, logs), incomplete)
+
+
+def disagreement(
+    block: Block, log_weights: Array, parts: list[Array]
+) -> tuple[float, float, float]:
+    """Return dissent and agreement of views that share a posterior, from their own ones."""
+    if len(parts) == 1:
+        return 0.0, 0.0, 0.0
+    own = [posterior(part, log_weights, allowed=block.allowed) for part in parts]
+    return _agreement(block, np.stack([view.log_posterior for view in own]))
+
+
+def _agreement(block: Block, logs: Array) -> tuple[float, float, float]:
+    """Return the dissent of the rows of a block, the weight that agrees and that could."""
+    weight = block.row_weight()
+    agreeing, comparable = agreement(logs, block.empty)
+    apart = float(weight @ dissent(logs, block.empty))
+    return apart, float(weight @ (agreeing * comparable)), float(weight @ comparable)
+
+
+def mass_of(block: Block, resp: Array, weight: Array) -> Array:
+    """Return the weighted sum of responsibilities over the rows of a block, in double."""
+    if block.weight is None and block.empty is None:
+        return np.asarray(resp.sum(axis=0, dtype=np.float64))
+    return np.asarray(weight @ resp.astype(np.float64, copy=False))

@@ -1,0 +1,74 @@
+"""Engines for tests: each breaks a habit that only works within one process."""
+
+import pickle
+from itertools import accumulate
+
+import numpy as np
+
+from coem.engine import LocalEngine
+from coem.engine.sessions import PartedSession
+
+
+def uneven(n_rows, n_parts):
+    """Return where to cut rows into parts of which each is about twice as large as the last."""
+    shares = np.array([2.0**i for i in range(min(n_parts, n_rows))])
+    sizes = np.maximum((shares / shares.sum() * n_rows).astype(int), 1)
+    return list(accumulate(sizes[:-1].tolist()))
+
+
+class CutEngine(LocalEngine):
+    """An engine that cuts all rows into uneven partitions, and never takes the fast path."""
+
+    def __init__(self, n_parts=2, n_jobs=None):
+        super().__init__(n_jobs)
+        self.n_parts = n_parts
+
+    def open_parts(self, latent, parts, theta):
+        pieces = [p for part in parts for p in part.cut(uneven(part.n_rows, self.n_parts))]
+        return self.session(latent, pieces, theta)
+
+    def session(self, latent, pieces, theta):
+        return PartedSession(latent, pieces, theta)
+
+
+class PicklingEngine(CutEngine):
+    """An engine as on another machine: every call and every result is pickled."""
+
+    def session(self, latent, pieces, theta):
+        return PartedSession(latent, pieces, theta, elsewhere)
+
+
+def elsewhere(function, *args):
+    """Call a function on copies, and return a copy of the result."""
+    function, args = pickle.loads(pickle.dumps((function, args)))
+    return pickle.loads(pickle.dumps(function(*args)))
+
+
+class ForgetfulEngine(CutEngine):
+    """An engine that loses states at random, in the middle of a round too."""
+
+    def session(self, latent, pieces, theta):
+        return ForgetfulSession(latent, pieces, theta)
+
+
+class ForgetfulSession(PartedSession):
+    def __init__(self, latent, pieces, theta):
+        super().__init__(latent, pieces, theta)
+        self.rng = np.random.default_rng(len(pieces))
+        self.n_lost = 0
+
+    def _sum(self, work, *args):
+        for i, state in enumerate(self._states):
+            if state is not None and self.rng.random() < 0.5:
+                self._states[i] = None
+                self.n_lost += 1
+        return super()._sum(work, *args)
+
+
+ENGINES = {
+    "threads": lambda: LocalEngine(2),
+    "two parts": lambda: CutEngine(2),
+    "pickles, seven parts": lambda: PicklingEngine(7),
+    "forgets, one part": lambda: ForgetfulEngine(1),
+    "forgets, seven parts": lambda: ForgetfulEngine(7),
+}

@@ -1,0 +1,47 @@
+"""The laws of fitted models hold wherever the rows live: they run under several engines."""
+
+import pytest
+
+from coem.engine import LocalEngine
+from tests.engines import CutEngine, ForgetfulEngine, PicklingEngine
+
+ENGINES = {
+    "local": None,
+    "pickles": lambda n_jobs: PicklingEngine(2, n_jobs),
+    "forgets": lambda n_jobs: ForgetfulEngine(1, n_jobs),
+    "seven": lambda n_jobs: CutEngine(7, n_jobs),
+}
+UNDER_ALL_ENGINES = ("test_em_laws",)
+
+
+def pytest_generate_tests(metafunc):
+    if metafunc.module.__name__.split(".")[-1] in UNDER_ALL_ENGINES:
+        metafunc.parametrize("engine", ENGINES, indirect=True)
+
+
+# Every law runs under every engine; all families do so on the local one alone, to save time.
+FAMILIES = {"multinomial", "diag", "vmf-fit"}
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out families that a law does not need to see under another engine."""
+    spare = [item for item in items if _is_spare(item)]
+    config.hook.pytest_deselected(items=spare)
+    items[:] = [item for item in items if item not in set(spare)]
+
+
+def _is_spare(item):
+    if item.module.__name__.split(".")[-1] not in UNDER_ALL_ENGINES:
+        return False
+    params = item.callspec.params
+    elsewhere = params.get("engine", "local") != "local"
+    return elsewhere and params.get("name", "multinomial") not in FAMILIES
+
+
+@pytest.fixture(autouse=True)
+def engine(request, monkeypatch):
+    """Let estimators without an engine of their own take the one that a law runs under."""
+    make = ENGINES[getattr(request, "param", "local")]
+    if make is not None:
+        monkeypatch.setattr("coem.estimators._base.LocalEngine", make)
+    return LocalEngine if make is None else make

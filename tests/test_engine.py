@@ -1,0 +1,107 @@
+"""Engines: threads, BLAS under overlapping fits, and where partitions live."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from coem import MixtureClusterer
+from coem.engine import Engine, LocalEngine, blas
+from coem.selection import stability
+from tests.engines import ENGINES, uneven
+
+
+def blas_threads():
+    """Return the number of threads of every BLAS library of this process."""
+    return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+
+@pytest.fixture
+def before():
+    """Return the number of BLAS threads before a fit."""
+    np.ones((2, 2)) @ np.ones((2, 2))  # BLAS is loaded
+    found = blas_threads()
+    if not found or found == {1}:
+        pytest.skip("BLAS has one thread here, or threadpoolctl does not know it")
+    return found
+
+
+def test_blas_has_one_thread_while_an_engine_runs(before):
+    with LocalEngine(1):
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("first_out", ["first", "second"])
+def test_blas_is_limited_until_the_last_of_overlapping_engines_ends(first_out, before):
+    inside, go = Barrier(3), {"first": Event(), "second": Event()}
+    ended = {"first": Event(), "second": Event()}
+
+    def fit(name):
+        with LocalEngine(1):
+            inside.wait(10)
+            assert go[name].wait(10)
+        ended[name].set()
+
+    other = "second" if first_out == "first" else "first"
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(fit, name) for name in go]
+        inside.wait(10)
+        assert blas_threads() == {1}
+        go[first_out].set()
+        assert ended[first_out].wait(10)
+        assert blas_threads() == {1}, "the first engine that ended gave BLAS its threads back"
+        go[other].set()
+        for run in runs:
+            run.result()
+    assert blas_threads() == before, "the last engine that ended left BLAS at one thread"
+
+
+def test_blas_has_its_threads_back_after_fits_side_by_side(before):
+    X = np.random.default_rng(0).poisson(2.0, size=(60, 8)) + 1
+    stability(MixtureClusterer(2, max_iter=5, tol=0), X, n_runs=6, n_jobs=3, random_state=0)
+    assert blas_threads() == before
+
+
+def test_blas_has_its_threads_back_after_an_error(before):
+    with pytest.raises(RuntimeError, match="stop"), LocalEngine(1):
+        raise RuntimeError("stop")
+    assert blas_threads() == before
+    assert blas._n_users == 0
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_has_all_that_the_protocol_asks_for(name):
+    engine = ENGINES[name]()
+    wanted = [member for member in dir(Engine) if member in vars(Engine) and member[0] != "_"]
+    assert wanted == ["map", "n_workers", "open", "open_parts"]
+    assert all(hasattr(engine, member) for member in wanted)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_results_come_in_the_order_of_the_items(n_jobs):
+    with LocalEngine(n_jobs) as engine:
+        assert engine.map(lambda i: i * i, range(50)) == [i * i for i in range(50)]
+
+
+def test_an_error_in_a_task_is_raised_and_no_other_task_starts():
+    begun = []
+
+    def work(item):
+        begun.append(item)
+        if item == 3:
+            raise ValueError("item 3")
+
+    with LocalEngine(2) as engine, pytest.raises(ValueError, match="item 3"):
+        engine.map(work, range(100_000))
+    assert len(begun) < 100_000
+
+
+@pytest.mark.parametrize("n_rows", [1, 5, 100])
+@pytest.mark.parametrize("n_parts", [1, 2, 7])
+def test_uneven_parts_cover_all_rows(n_rows, n_parts):
+    bounds = [0, *uneven(n_rows, n_parts), n_rows]
+    assert (np.diff(bounds) > 0).all()
+    assert len(bounds) == min(n_parts, n_rows) + 1
