@@ -31,7 +31,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _is_spare(item):
-    if item.module.__name__.split(".")[-1] not in UNDER_ALL_ENGINES:
+    module = getattr(item, "module", None)  # a doctest has none
+    if module is None or module.__name__.split(".")[-1] not in UNDER_ALL_ENGINES:
         return False
     params = item.callspec.params
     elsewhere = params.get("engine", "local") != "local"
