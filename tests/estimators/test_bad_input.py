@@ -405,8 +405,8 @@ def test_sample_weights(case):
 
 BAD_LABELS = {
     "None": (None, "requires y to be passed, but the target y is None; mark rows without a label"),
-    "too few": (Y[:5], "y has 5 labels for 12 rows; give one for each row"),
-    "too many": (np.tile(Y, 2), "y has 24 labels for 12 rows; give one for each row"),
+    "too few": (Y[:5], "y has 5 labels for 12 rows; pass one label per row"),
+    "too many": (np.tile(Y, 2), "y has 24 labels for 12 rows; pass one label per row"),
     "none of them": ([""] * N, "y has no labelled row; label some, or use MixtureClusterer"),
     "none of the numbers": ([-1] * N, "y has no labelled row"),
     "a table": (np.zeros((N, 2)), "y should be a 1d array"),
@@ -436,14 +436,14 @@ def test_unlabeled_weight(weight, words):
 
 
 def test_labelled_rows_need_weight():
-    words = "has no labelled row: sample_weight is 0 for all of them"
+    words = "has no labelled row with a sample_weight above 0"
     check_fit_refuses(MixtureClassifier(), X, words, y=Y, sample_weight=(Y == "").astype(float))
 
 
 def test_batches_have_the_classes_of_the_first():
     model = MixtureClassifier(**SOON).partial_fit(X, Y, classes=["a", "b"])
     weights = model.weights_.copy()
-    with pytest.raises(ValueError, match=r"label 'c' is none of the classes \['a', 'b'\]"):
+    with pytest.raises(ValueError, match=r"label 'c' is not one of the classes \['a', 'b'\]"):
         model.partial_fit(X, ["c"] * N)
     with pytest.raises(ValueError, match="y is None"):
         model.partial_fit(X, None)

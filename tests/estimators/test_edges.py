@@ -100,8 +100,8 @@ def test_joint_coupling_tells_how_far_the_views_agree():
     ("y", "words"),
     [
         (["a", "b", 3, None], "mixes text and numbers"),
-        (np.array(["a", "b", "a", "nan"]), "'nan' looks like the mark of an unlabelled row"),
-        (np.array(["a", "b", "a", "-1"]), "'-1' looks like the mark of an unlabelled row"),
+        (np.array(["a", "b", "a", "nan"]), "'nan' looks like a missing label"),
+        (np.array(["a", "b", "a", "-1"]), "'-1' looks like a missing label"),
     ],
 )
 def test_labels_that_lost_their_meaning_are_refused(y, words):
