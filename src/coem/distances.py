@@ -1,13 +1,13 @@
 """Distances between all pairs of rows of a view, a few rows at a time."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from coem.families.base import check_magnitude, check_values
-from coem.typing import Array, Matrix
+from coem.typing import CSR, Array, Matrix, is_sparse
 
 TOLERANCE = 1e-6  # how far a given matrix may be from symmetric, relative to its largest distance
 NOTHING = 2.0**-46  # what products of equal rows differ by is rounding
@@ -72,7 +72,7 @@ def _cosine(X: Matrix, view: str) -> Blocks:
 
 def _euclidean(X: Matrix, view: str) -> Blocks:
     check_magnitude(check_values(X, view, nonnegative=False), view)
-    if not sp.issparse(X):
+    if not is_sparse(X):
         X = X.astype(np.float64, copy=False)
         for rows in _cuts(X.shape[0]):
             yield rows.start, cdist(X[rows], X[rows.start :])  # as pdist has it, ties included
@@ -92,7 +92,7 @@ def _euclidean(X: Matrix, view: str) -> Blocks:
 
 def _precomputed(X: Matrix, view: str) -> Blocks:
     """Yield what is given, if it can be distances."""
-    if sp.issparse(X):
+    if is_sparse(X):
         raise TypeError(
             f"view {view!r}: precomputed distances must be dense, not sparse; call X.toarray()"
         )
@@ -137,19 +137,20 @@ def _check_distances(block: Array, mirror: Array, scale: float, where: tuple[str
 
 def _products(X: Matrix, rows: slice) -> Array:
     """Return the products of some rows with the rows from the first of them on, dense."""
-    if not sp.issparse(X):
+    if not is_sparse(X):
         return np.asarray(X[rows] @ X[rows.start :].T)
     # Other than X[rows.start :], the same memory; and the transposed product has short rows.
     first = X.indptr[rows.start]
     parts = X.data[first:], X.indices[first:], X.indptr[rows.start :] - first
-    tail = type(X)(parts, shape=(X.shape[0] - rows.start, X.shape[1]))
+    as_csr: Any = type(X)  # scipy's matrix or array; the protocol has no constructor
+    tail = as_csr(parts, shape=(X.shape[0] - rows.start, X.shape[1]))
     return np.asarray((tail @ X[rows].T).toarray(order="F").T)
 
 
 def _unit_rows(X: Matrix) -> Matrix:
     """Return the rows at length one in float64; zeros stay. No square over- or underflows."""
     X = X.astype(np.float64, copy=True)
-    if not sp.issparse(X):
+    if not is_sparse(X):
         lengths = np.maximum(X.max(axis=1), -X.min(axis=1))
         X /= np.where(lengths > 0, lengths, 1.0)[:, None]
         lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
@@ -165,12 +166,12 @@ def _unit_rows(X: Matrix) -> Matrix:
     return X
 
 
-def _row_of(X: Matrix) -> Array:
+def _row_of(X: CSR) -> Array:
     """Return the row of every stored value of a CSR matrix."""
     return np.repeat(np.arange(X.shape[0], dtype=np.int32), np.diff(X.indptr))
 
 
-def _row_sums(values: Array, X: Matrix) -> Array:
+def _row_sums(values: Array, X: CSR) -> Array:
     """Return the sums over rows of values that belong to the stored values of a CSR matrix."""
     # Without any values bincount would return integers.
     return np.bincount(_row_of(X), values, minlength=X.shape[0]).astype(np.float64, copy=False)

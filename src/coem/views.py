@@ -4,7 +4,7 @@ import operator
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from functools import reduce
 from html import escape
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state  # type: ignore[import-untyped, unused-ignore]
 from sklearn.utils.validation import check_array  # type: ignore[import-untyped, unused-ignore]
 
-Matrix: TypeAlias = Any  # a dense two-dimensional array, or a scipy CSR matrix or array
+from coem.typing import CSR, Matrix, Rows, is_sparse
 
 
 class RowError(ValueError):
     """A row of a view cannot be used.
 
-    The message counts rows from 0, as indices do. Whoever knows where the row is from uses `at`.
+    The message counts rows from 0, like indices. If you know where the row comes from, use `at`.
 
     Parameters
     ----------
     view : str
     row : int
     text : str
-        What is wrong, with the colon or blank that it begins with.
+        What is wrong. It begins with a colon or a blank.
     before : str, default=""
-        How the message begins.
+        The beginning of the message.
     """
 
     def __init__(self, view: str, row: int, text: str, before: str = "") -> None:
@@ -40,7 +40,7 @@ class RowError(ValueError):
         return f"{before}view {view!r}, row {row}{text}"
 
     def at(self, place: str) -> str:
-        """Return the message with the place where people find the row."""
+        """Return the message with the place of the row, a line of a file for example."""
         view, _, text, before = self.args
         return f"{before}{place}, view {view!r}{text}"
 
@@ -53,14 +53,14 @@ class Views:
     data : dict, list, tuple or Views, optional
         The matrices by name, or in order (they are then named ``view0``, ``view1``, ...). Each is
         sparse of any format (kept as CSR) or dense of shape (n_rows, n_columns); a DataFrame is
-        dense. Nothing is copied that need not be converted.
+        dense. A matrix is copied only if it must be converted.
     **views : matrices
         More views, by name.
 
     Notes
     -----
-    ``len``, ``shape``, iteration and ``views[rows]`` speak of rows, so that scikit-learn's
-    splitters take a `Views` for one matrix. ``views["title"]`` is the matrix of one view, and
+    ``len``, ``shape``, iteration and ``views[rows]`` refer to rows, so that scikit-learn's
+    splitters treat a `Views` like one matrix. ``views["title"]`` is the matrix of one view, and
     ``views[["title", "body"]]`` a `Views` of some of them.
 
     Examples
@@ -79,7 +79,7 @@ class Views:
 
     @classmethod
     def _of(cls, data: dict[str, Matrix]) -> "Views":
-        """Return the views of matrices that were checked before."""
+        """Return the views of matrices that are already checked."""
         views = cls.__new__(cls)
         views._data = data
         return views
@@ -88,7 +88,7 @@ class Views:
     def split(X: Any, n_views: int, random_state: Any = None) -> "Views":
         """Split the columns of one matrix at random into ``view0``, ``view1``, ...
 
-        Each column goes to one view and keeps its order; sizes differ by one at most.
+        Each column goes to one view, and columns stay in order. Sizes differ by at most one.
 
         Parameters
         ----------
@@ -122,10 +122,10 @@ class Views:
 
     @property
     def empty(self) -> NDArray[np.bool_]:
-        """Which rows say nothing in which view, of shape (n_rows, n_views).
+        """Which rows are empty in which view, of shape (n_rows, n_views).
 
-        A row says nothing if it has no non-zero, or nothing but NaN. A family for which a row of
-        zeros is a value like any other must look for itself.
+        A row is empty if all its values are 0, or all are NaN. A family for which a row of zeros is
+        a valid row has its own method `empty`.
         """
         return np.column_stack([_empty_rows(matrix) for matrix in self._data.values()])
 
@@ -148,7 +148,7 @@ class Views:
     def __repr__(self) -> str:
         """Return the names, shapes and dtypes in one line."""
         views = (
-            f"{name!r} {matrix.shape} {'sparse' if _is_sparse(matrix) else 'dense'} {matrix.dtype}"
+            f"{name!r} {matrix.shape} {'sparse' if is_sparse(matrix) else 'dense'} {matrix.dtype}"
             for name, matrix in self._data.items()
         )
         return f"<Views of {len(self)} rows: {', '.join(views)}>"
@@ -158,19 +158,24 @@ class Views:
         n_rows = len(self)
         lines = []
         for (name, matrix), empty in zip(self._data.items(), self.empty.sum(axis=0), strict=True):
-            filled = matrix.nnz if _is_sparse(matrix) else np.count_nonzero(matrix)
-            kind = f"{'sparse' if _is_sparse(matrix) else 'dense'} {matrix.dtype}"
+            filled = matrix.nnz if is_sparse(matrix) else np.count_nonzero(matrix)
+            kind = f"{'sparse' if is_sparse(matrix) else 'dense'} {matrix.dtype}"
             share = f"{filled / max(n_rows * matrix.shape[1], 1):.2%}"
             lines.append((name, f"{matrix.shape[1]:,}", kind, share, f"{empty:,}"))
         head = ("view", "columns", "kind", "filled", "empty rows")
         return html_table(head, lines, f"Views of {n_rows:,} rows")
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: NumPy would nest one-row views without end."""
+        """Raise, because NumPy would nest views of one row without end."""
         raise TypeError("Views are not one array; take one view by its name, or use .concat()")
 
-    def __getitem__(self, key: Any) -> Any:
-        """Return one view (a name), some views (a list of names), or some rows (the rest)."""
+    @overload
+    def __getitem__(self, key: str) -> Matrix: ...
+    @overload
+    def __getitem__(self, key: Rows | int | list[str] | tuple[Any, ...]) -> "Views": ...
+
+    def __getitem__(self, key: Any) -> "Matrix | Views":
+        """Return one view (a name), some views (a list of names), or some rows (any other key)."""
         if isinstance(key, str):
             return self._data[self._known([key])[0]]
         if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
@@ -183,22 +188,24 @@ class Views:
         parts = list(self._data.values())
         if len(parts) == 1:
             return parts[0]
-        if not any(_is_sparse(part) for part in parts):
-            return np.hstack(parts)
+        dense = [part for part in parts if not is_sparse(part)]
+        if len(dense) == len(parts):
+            return np.hstack(dense)
         as_csr = sp.csr_array if any(isinstance(p, sp.sparray) for p in parts) else sp.csr_matrix
-        return sp.hstack([as_csr(_storable(part)) for part in parts], format="csr")
+        side_by_side: CSR = sp.hstack([as_csr(_storable(part)) for part in parts], format="csr")
+        return side_by_side
 
     def merge(self, groups: Mapping[str, Iterable[str]]) -> "Views":
-        """Add views together that count over one shared vocabulary.
+        """Add up views that have the same columns, such as counts of the same words.
 
-        A merged view stands where the first of its members stood; the other views stay. The sum is
+        A merged view takes the place of its first member; other views do not change. The sum is
         CSR if all members are sparse, else dense, in the dtype of ``np.sum``. These are the "merged
-        views" of Bickel and Scheffer (2005), Section 5: all text in one bag, all links in another.
+        views" of Bickel and Scheffer (2005), Section 5: one view of all text, one of all links.
 
         Parameters
         ----------
         groups : dict of str to list of str
-            For each new view, the views to add up; they have the same number of columns.
+            For each new view, the views to add up. They must have the same number of columns.
         """
         members = {new: [old] if isinstance(old, str) else [*old] for new, old in groups.items()}
         self._known([name for group in members.values() for name in group])
@@ -222,7 +229,7 @@ class Views:
 
 
 def html_table(head: Iterable[Any], rows: Iterable[Iterable[Any]], caption: str) -> str:
-    """Return a small table as HTML; every cell is text."""
+    """Return a small table as HTML; all cells are text."""
 
     def line(cells: Iterable[Any], tag: str) -> str:
         return f"<tr>{''.join(f'<{tag}>{escape(str(cell))}</{tag}>' for cell in cells)}</tr>"
@@ -233,14 +240,14 @@ def html_table(head: Iterable[Any], rows: Iterable[Iterable[Any]], caption: str)
 
 
 def as_views(X: Any, *, what: str = "X") -> Views:
-    """Return what an estimator was given as `Views`, with one row and one column at least.
+    """Return the `X` of an estimator as `Views`, with at least one row and one column.
 
     Parameters
     ----------
     X : matrix, list or tuple of matrices, dict or Views
-        A list is several views if a member is two-dimensional (a sparse matrix, an array or a
-        DataFrame), else the rows of one matrix. One matrix becomes ``view0``; if its dtype is
-        object it is converted, as scikit-learn asks of an estimator.
+        If a member of a list is two-dimensional (a sparse matrix, an array or a DataFrame), the
+        list is several views, else the rows of one matrix. One matrix becomes ``view0``; if its
+        dtype is object it is converted, as scikit-learn requires of estimators.
     what : str
         The name of the argument, for error messages.
     """
@@ -251,10 +258,10 @@ def as_views(X: Any, *, what: str = "X") -> Views:
 
 
 def is_several(X: Any) -> bool:
-    """Tell if `as_views` takes `X` for several views, and not for one matrix."""
+    """Return whether `as_views` treats `X` as several views, not as one matrix."""
     if isinstance(X, list | tuple):
         return any(getattr(x, "ndim", 0) == 2 for x in X)
-    # A DOK matrix is a mapping too, but one matrix.
+    # A DOK matrix is a mapping, but it is one matrix.
     return isinstance(X, Views | Mapping) and not sp.issparse(X)
 
 
@@ -288,7 +295,7 @@ def _collect(pairs: list[tuple[Any, Any]], prefix: str = "", minimum: int = 0) -
 
 
 def _matrix(X: Any, label: str, *, minimum: int = 0, convert_objects: bool = False) -> Matrix:
-    """Return `X` as CSR or dense numbers, without a copy if it is that already."""
+    """Return `X` as CSR or as a dense array of numbers; `X` itself if it is one already."""
     try:
         if not hasattr(X, "shape") or isinstance(X, np.matrix):
             X = np.asarray(X)
@@ -301,21 +308,17 @@ def _matrix(X: Any, label: str, *, minimum: int = 0, convert_objects: bool = Fal
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{label}: {error}") from error
-    return _storable(X) if _is_sparse(X) else X
-
-
-def _is_sparse(matrix: Matrix) -> bool:
-    return bool(sp.issparse(matrix))
+    return _storable(X) if is_sparse(X) else X
 
 
 def _storable(matrix: Matrix) -> Matrix:
-    """Return the matrix in a dtype that scipy can index and stack; float16 is none."""
+    """Return the matrix in a dtype that scipy can index and stack: not float16."""
     return matrix.astype(np.float32) if matrix.dtype == np.float16 else matrix
 
 
 def _rows(key: Any, n_rows: int) -> slice | NDArray[np.intp]:
-    """Return what to index every matrix with, so that it stays two-dimensional."""
-    # scikit-learn asks whatever has a shape for ``X[rows, ...]``; no other tuple means rows.
+    """Return an index for all matrices that keeps them two-dimensional."""
+    # scikit-learn writes ``X[rows, ...]`` if X has a shape; no other tuple selects rows.
     if isinstance(key, tuple):
         key = key[0] if len(key) == 2 and key[1] is Ellipsis else None
     if isinstance(key, slice):
@@ -329,12 +332,12 @@ def _rows(key: Any, n_rows: int) -> slice | NDArray[np.intp]:
 
 
 def _empty_rows(matrix: Matrix) -> NDArray[np.bool_]:
-    """Return which rows have no non-zero, or nothing but NaN."""
-    if not _is_sparse(matrix):
+    """Return the rows of which all values are 0, or all are NaN."""
+    if not is_sparse(matrix):
         return np.asarray(~matrix.any(axis=1) | np.isnan(matrix).all(axis=1))
     if not matrix.has_canonical_format:
-        matrix = matrix.copy()  # because the caller's must stay as it is
-        matrix.sum_duplicates()  # because they may cancel
+        matrix = matrix.copy()  # do not change the caller's matrix
+        matrix.sum_duplicates()  # duplicates may cancel
     n_nonzero, n_nan = (
         np.diff(np.append(0, np.cumsum(flags))[matrix.indptr])
         for flags in (matrix.data != 0, np.isnan(matrix.data))
@@ -343,7 +346,7 @@ def _empty_rows(matrix: Matrix) -> NDArray[np.bool_]:
 
 
 def _sum(parts: dict[str, Matrix]) -> Matrix:
-    """Return the sum of matrices of one width; one matrix stays as it is."""
+    """Return the sum of matrices with the same columns; a single matrix itself."""
     widths = {name: part.shape[1] for name, part in parts.items()}
     if len({*widths.values()}) > 1:
         raise ValueError(
@@ -356,4 +359,4 @@ def _sum(parts: dict[str, Matrix]) -> Matrix:
     # NumPy's dtype for sums, because small integers would wrap around.
     dtype = np.zeros(1, np.result_type(*(part.dtype for part in parts.values()))).sum().dtype
     total = reduce(operator.add, others, first.astype(dtype))
-    return total if _is_sparse(total) else np.asarray(total)
+    return total if is_sparse(total) else np.asarray(total)

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from coem.kernels.aspect import Pairs, as_table
 from coem.latent.aspect import AspectTheta, Tables, fold_in, log_likelihood
-from coem.typing import Array, Matrix
+from coem.typing import CSR, Array, Matrix
 
 FOLD_IN = 200, 1e-6  # most rounds for new rows, and by how much their shares may still change
 
@@ -40,7 +40,7 @@ def completion(X: Matrix, theta: AspectTheta) -> float:
     return total / whole if whole > 0 else 0.0
 
 
-def _some(counts: Matrix, chosen: Array, theta: AspectTheta) -> Pairs:
+def _some(counts: CSR, chosen: Array, theta: AspectTheta) -> Pairs:
     """Return some of the non-zeros of a CSR matrix."""
     kept = counts.copy()
     kept.data = counts.data * chosen

@@ -11,7 +11,7 @@ from coem.coupling import as_coupling
 from coem.engine import LocalEngine
 from coem.estimators._params import MixtureParams
 from coem.estimators._starts import KeepsInit
-from coem.families import Family
+from coem.families.base import AnyFamily
 from coem.families.named import families_for
 from coem.input import read_views
 from coem.io.model_file import Saves
@@ -36,7 +36,7 @@ class BaseMixture(Saves, KeepsInit, MixtureParams, ABC):
 
     view_names_: tuple[str, ...]
     view_widths_: tuple[int, ...]
-    families_: dict[str, Family]
+    families_: dict[str, AnyFamily]
     theta_: dict[str, Theta]
     weights_: Array
     view_weights_: Array
@@ -85,7 +85,7 @@ class BaseMixture(Saves, KeepsInit, MixtureParams, ABC):
 
     def _set_theta(self, mixture: Mixture, theta: MixtureTheta) -> None:
         """Set the fitted parameters. Each view keeps the weights of its last E step."""
-        self.theta_ = dict(zip(self.view_names_, theta.params, strict=True))
+        self.theta_ = dict(zip(self.view_names_, theta.of_views, strict=True))
         self.view_weights_ = np.exp(theta.log_weights)
         self.weights_ = mixture.overall_weights(theta, self._has_rows)
 

@@ -11,7 +11,7 @@ from coem.initialise import seeder
 from coem.kernels.lloyd import Lloyd, unit_rows
 from coem.latent.block import Partition
 from coem.latent.sphere import Concepts
-from coem.typing import Array, Matrix, Rng
+from coem.typing import Array, Matrix, Rng, is_sparse
 
 INITS = ("k-means++", "rows")
 
@@ -29,7 +29,7 @@ def drawer(init: Any, n_clusters: int, X: Matrix, mass: Array) -> Callable[[Rng]
 
     def draw(rng: Rng) -> Array:
         rows = X[choose(rng)]
-        return np.asarray(rows.toarray() if sp.issparse(rows) else rows)
+        return np.asarray(rows.toarray() if is_sparse(rows) else rows)
 
     return draw
 

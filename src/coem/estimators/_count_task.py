@@ -25,7 +25,7 @@ from coem.records import Records
 from coem.run_coupling import RunCoupling
 from coem.runs import Run, Task
 from coem.schedules import Later
-from coem.typing import Matrix, Rng
+from coem.typing import CSR, Rng
 
 
 class CountTheta(Parameters, Tables, Protocol):
@@ -53,7 +53,9 @@ class CountLatent(Latent[AspectData, Theta, Any, AspectSummary], Protocol[Theta]
         ...
 
 
-Couple = Callable[[Sequence[Theta], RunCoupling, Matrix, int], tuple[list[Theta], Sequence[Link]]]
+Couple = Callable[
+    [Sequence[Theta], RunCoupling, CSR | None, int], tuple[list[Theta], Sequence[Link]]
+]
 """Couples the parameters of all runs: (parameters, coupling, counts or None, its number)."""
 
 

@@ -4,13 +4,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import _get_feature_names
 
 from coem.estimators._types import Precision
 from coem.families.base import check_magnitude, check_values
 from coem.kernels.aspect import Pairs
-from coem.typing import Array, Matrix
+from coem.typing import Array, Matrix, is_sparse
 from coem.views import as_views
 
 SMALL = 1 << 20  # with fewer products per round, float32 does not save time
@@ -38,7 +37,7 @@ def precision(dtype: Precision, counts: Matrix, n_components: int, extra: int = 
     """
     if dtype is not None:
         return np.dtype(dtype)
-    size = counts.nnz if sp.issparse(counts) else np.count_nonzero(counts)
+    size = counts.nnz if is_sparse(counts) else np.count_nonzero(counts)
     return np.dtype(np.float64 if size * n_components + extra < SMALL else np.float32)
 
 

@@ -13,7 +13,7 @@ from coem.latent.aspect import Aspects
 from coem.latent.shared_rows import couple_resp
 from coem.latent.transitions import couple_runs
 from coem.run_coupling import VIAS, RunCoupling, Via
-from coem.typing import Array, Matrix
+from coem.typing import CSR, Array
 
 
 def couple(
@@ -72,11 +72,11 @@ def _couple_aspects(a: Any, b: Any, via: Via, X: Any) -> tuple[Aspects, Aspects]
     return first, second
 
 
-def _counts_for(aspects: Aspects, via: Via, X: Any) -> Matrix:
+def _counts_for(aspects: Aspects, via: Via, X: Any) -> CSR:
     """Return the counts as CSR; raise unless they have the rows and columns of the model."""
     if X is None:
         raise ValueError(f"via={via!r} goes from rows to columns: pass the counts as X")
-    counts = sp.csr_matrix(as_counts(X, "X"))
+    counts: CSR = sp.csr_matrix(as_counts(X, "X"))
     shape = aspects.x_given_h.shape[1], aspects.y_given_h.shape[1]
     if counts.shape != shape:
         raise ValueError(f"X must have the shape {shape} of the models, got {counts.shape}")

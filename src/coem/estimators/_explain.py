@@ -3,13 +3,12 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from coem.estimators._base import BaseMixture
 from coem.latent.block import Block
 from coem.latent.fitted import Fitted
-from coem.typing import Array
+from coem.typing import Array, is_sparse
 
 
 class ExplainMixin(BaseMixture):
@@ -73,10 +72,10 @@ class ExplainMixin(BaseMixture):
 def _contributions(fitted: Fitted, row: Block, v: int, label: int, against: int) -> Bunch:
     """Return what the features of view `v` of one row add to the log odds."""
     family, X = fitted.mixture.emissions.families[v], row.views[v]
-    if sp.issparse(X) and not X.has_canonical_format:
+    if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    found = family.terms(X, fitted.theta.params[v])
+    found = family.terms(X, fitted.theta.of_view(v))
     if found is None:  # the density is not a product over features
         whole = fitted.log_prob(row, v)[0]
         found = np.empty(0, dtype=int), np.empty((0, len(whole))), whole

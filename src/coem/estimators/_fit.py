@@ -42,7 +42,7 @@ from coem.runs import (
     warn_fall,
     warn_no_convergence,
 )
-from coem.typing import Array
+from coem.typing import Array, Matrix
 
 DEAD = 1e-2  # a component that expects fewer rows (of mean weight) than this is reported
 
@@ -147,9 +147,9 @@ class MixtureFit(BaseMixture):
         if self.checkpoint is None:
             return None
         params = {n: v for n, v in self.get_params().items() if n not in NOT_IN_FINGERPRINT}
-        parts = [*part.views, part.empty, part.weight, part.allowed]
+        parts: list[Matrix | None] = [*part.views, part.empty, part.weight, part.allowed]
         if isinstance(self.init, BaseMixture):
-            parts += [self.init.weights_, *flat_theta(self.init._theta().params)]
+            parts += [self.init.weights_, *flat_theta(self.init._theta().of_views)]
         elif self.init is not None:
             parts.append(np.asarray(self.init))
         return Checkpoint(Path(self.checkpoint), mixture, fingerprint(params, parts))

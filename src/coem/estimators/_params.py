@@ -1,6 +1,6 @@
 """Parameters of the mixture estimators: their types, their checks, and those of the families."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -46,7 +46,6 @@ class MixtureParams(BaseEstimator):
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             for prefix, family in family_parts(self.family):
-                assert is_dataclass(family)
                 params |= {f"{prefix}__{f.name}": getattr(family, f.name) for f in fields(family)}
         return params
 

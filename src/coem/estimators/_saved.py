@@ -10,7 +10,7 @@ from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer
 from coem.estimators.spherical import SphericalKMeans
 from coem.estimators.traffic import TrafficModel
-from coem.families import Family
+from coem.families.base import AnyFamily, Family
 from coem.io.checkpoint import flat_theta
 from coem.io.loaded import is_table_of, need, widths_of
 from coem.io.registry import register
@@ -35,7 +35,7 @@ def check_mixture(model: BaseMixture) -> None:
     _check_stats(model, k)
 
 
-def _check_theta(family: Family, theta: Theta, width: int, k: int, view: str) -> None:
+def _check_theta(family: AnyFamily, theta: Theta, width: int, k: int, view: str) -> None:
     """Raise unless `theta` fits the family, `k` components and `width` columns."""
     what = f"theta_ of view {view!r}"
     need(isinstance(family, Family), f"the family of view {view!r}")
@@ -56,7 +56,7 @@ def _check_stats(model: BaseMixture, k: int) -> None:
     need(len(model._stats) == mixture.n_turns, "the statistics")
     for turn, expected in enumerate(model._stats):
         new = mixture.estimate(expected, theta, turn)
-        shapes = [[part.shape for part in flat_theta(t.params)] for t in (theta, new)]
+        shapes = [[part.shape for part in flat_theta(t.of_views)] for t in (theta, new)]
         need(shapes[0] == shapes[1] and expected.mass.shape == (k,), "the statistics")
 
 

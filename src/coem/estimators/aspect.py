@@ -20,7 +20,7 @@ from coem.latent.aspect import Aspect, Aspects, AspectTheta, fold_in
 from coem.latent.transitions import Link, couple_runs
 from coem.run_coupling import VIAS, RunCoupling
 from coem.schedules import Schedule
-from coem.typing import Array, Matrix
+from coem.typing import CSR, Array, Matrix
 from coem.views import is_several
 
 
@@ -287,7 +287,7 @@ class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CountModel)
 
 
 def _couple(
-    runs: Sequence[AspectTheta], coupling: RunCoupling, counts: Matrix, number: int
+    runs: Sequence[AspectTheta], coupling: RunCoupling, counts: CSR | None, number: int
 ) -> tuple[list[AspectTheta], list[Link]]:
     """Return the coupled parameters of all runs, and the transitions."""
     coupled, links = couple_runs([run.plain for run in runs], coupling, counts, number)

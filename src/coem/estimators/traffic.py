@@ -19,7 +19,7 @@ from coem.latent.traffic import Traffic, TrafficFlow, TrafficTheta
 from coem.latent.transitions import HubLink, couple_hubs
 from coem.run_coupling import HUB_VIAS, RunCoupling
 from coem.schedules import Schedule
-from coem.typing import Array, Matrix
+from coem.typing import CSR, Array, Matrix
 from coem.views import is_several
 
 
@@ -222,7 +222,7 @@ class TrafficModel(CountModel):
 
 
 def _couple(
-    runs: Sequence[TrafficTheta], coupling: RunCoupling, counts: Matrix, number: int
+    runs: Sequence[TrafficTheta], coupling: RunCoupling, counts: CSR | None, number: int
 ) -> tuple[list[TrafficTheta], list[HubLink]]:
     """Return the coupled parameters of all runs, and the transitions."""
     coupled, links = couple_hubs([run.plain for run in runs], coupling, counts, number)

@@ -1,9 +1,8 @@
 """Component families: densities with additive statistics and an M step."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from coem.families.base import Family
+from coem.families.base import AnyFamily, Family
 from coem.families.bernoulli import Bernoulli
 from coem.families.categorical import Categorical
 from coem.families.gaussian import Gaussian
@@ -11,7 +10,7 @@ from coem.families.laws import FamilyLawError, check_family
 from coem.families.multinomial import Multinomial
 from coem.families.von_mises_fisher import VonMisesFisher
 
-FAMILIES: Mapping[str, type[Family]] = {
+FAMILIES: Mapping[str, type[AnyFamily]] = {
     "multinomial": Multinomial,
     "bernoulli": Bernoulli,
     "categorical": Categorical,
@@ -33,7 +32,7 @@ __all__ = [
 ]
 
 
-def as_family(value: Any) -> Family:
+def as_family(value: object) -> AnyFamily:
     """Return the family that a name or an object stands for."""
     if isinstance(value, Family):
         return value

@@ -1,157 +1,162 @@
 """What a component family is: a density, additive statistics and an M step."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
-import scipy.sparse as sp
 
 from coem.stats import Stats
-from coem.typing import Array, Matrix, Rng, Theta
+from coem.typing import CSR, Array, Matrix, MatrixT, Rng, Theta, is_sparse
 from coem.views import RowError
 
+ThetaT = TypeVar("ThetaT", bound=Theta)
+StatsT = TypeVar("StatsT", bound=Stats)
 
-class Family(ABC):
+
+class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
     """Base of the component families.
 
-    A family is a frozen dataclass of hyper-parameters; its methods are pure, parameters (`theta`)
+    A family is a frozen dataclass of hyper-parameters. Its methods are pure: parameters (`theta`)
     are passed in and returned. Every array of `theta` has the component on its first axis.
 
-    To write one, implement `log_prob`, `stats`, `estimate`, `start` and `sample`, add `log_prior`
-    if there is a prior, and run `coem.families.check_family` on it. The other methods have
+    To write a family, implement `log_prob`, `stats`, `estimate`, `start` and `sample`. If there is
+    a prior, add `log_prior`. Then run `coem.families.check_family` on it. The other methods have
     defaults that suit dense real rows.
+
+    A type checker wants three types in brackets: that of `theta`, that of the statistics, and that
+    of the rows which `encode` returns. They have no effect at run time, and you can leave them out.
     """
 
     wide: ClassVar[bool] = False
     """True if the statistics are a table as wide as the rows. The M step then gathers all rows in
-    one call, whose kernel shares the components out among threads, instead of adding up one table
-    a block."""
+    one call, whose kernel divides the components among threads. Otherwise it adds up one table per
+    block."""
 
     nonnegative: ClassVar[bool] = False
-    """True if the family takes no negative values."""
+    """True if the family refuses negative values."""
 
     allows_nan: ClassVar[bool] = False
-    """True if any value may be NaN, for missing; whole rows of NaN may be empty rows besides."""
+    """True if any value may be NaN, for a missing value. If False, a family may still take rows
+    that are NaN as a whole, as empty rows."""
 
     single_precision: ClassVar[bool] = False
-    """True if float32 parameters serve the family well, float64 being the exception."""
+    """True if float32 parameters are precise enough, so that they are the default."""
 
     theta_type: ClassVar[Any] = None
-    """The NamedTuple that the parameters are, or None if they are one array. Files need it."""
+    """The NamedTuple that the parameters are, or None if they are one array. It is needed to read
+    parameters from a file."""
 
-    # -- what every family says ------------------------------------------------------------
+    # -- what every family implements ------------------------------------------------------
 
     @abstractmethod
-    def log_prob(self, X: Matrix, theta: Theta) -> Array:
+    def log_prob(self, X: MatrixT, theta: ThetaT) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""
 
     @abstractmethod
-    def stats(self, X: Matrix, resp: Array) -> Stats:
+    def stats(self, X: MatrixT, resp: Array) -> StatsT:
         """Return the statistics of the rows under `resp` (n_rows, n_components), weights inside."""
 
     @abstractmethod
-    def estimate(self, stats: Any) -> Theta:
+    def estimate(self, stats: StatsT) -> ThetaT:
         """Return the parameters that maximise the expected log likelihood plus `log_prior`.
 
-        A component without rows gets the prior's mode, or what the pooled rows give.
+        A component without rows gets the mode of the prior, or the estimate from all rows.
         """
 
-    def maximise(self, X: Matrix, resp: Array) -> Theta:
+    def maximise(self, X: MatrixT, resp: Array) -> ThetaT:
         """Return ``estimate(stats(X, resp))``; a `wide` family may do so in less memory."""
         return self.estimate(self.stats(X, resp))
 
-    def log_prob_without(self, X: Matrix, own: Array, stats: Any) -> Array:
+    def log_prob_without(self, X: MatrixT, own: Array, stats: StatsT) -> Array:
         """Return log p(x | component) of rows, each under parameters that have not seen it.
 
-        `own` (n_rows, n_components) is the share that each row has in `stats`. A family overrides
-        this if the parameters that a row alone changes can be had for less.
+        `own` (n_rows, n_components) is the share that each row has in `stats`. Override this
+        method if there is a faster way to the parameters without one row.
         """
         rows = []
         for i, share in enumerate(own):
-            x = X[i : i + 1]
-            rest = stats + self.stats(x, share[np.newaxis]).scaled(-1.0)
-            if hasattr(rest, "mass"):  # what is left of a difference of equal sums is rounding
-                left = np.where(rest.mass > 1e-13 * stats.mass, rest.mass, 0.0)
-                rest = replace(rest, mass=left)
+            x = cast(MatrixT, X[i : i + 1])
+            rest = _without(stats, self.stats(x, share[np.newaxis]))
             rows.append(self.log_prob(x, self.estimate(rest))[0])
         return np.array(rows).reshape(own.shape)
 
     @abstractmethod
-    def start(self, pooled: Any, n_components: int, rng: Rng) -> Theta:
+    def start(self, pooled: StatsT, n_components: int, rng: Rng) -> ThetaT:
         """Return random parameters near `pooled`, the statistics of all rows as one component."""
 
     @abstractmethod
-    def sample(self, theta: Theta, labels: Array, rng: Rng) -> Matrix:
+    def sample(self, theta: ThetaT, labels: Array, rng: Rng) -> Matrix:
         """Return one row drawn from the component that each entry of `labels` names."""
 
-    # -- what may be left as it is ---------------------------------------------------------
+    # -- methods with a default ------------------------------------------------------------
 
     @property
     def exact(self) -> bool:
-        """True if no step of EM can lower the objective but by rounding.
+        """True if no step of EM can lower the objective, except by rounding.
 
-        False grants the laws a slack of 1e-6, relative: an M step beside the maximum.
+        If False, `check_family` lets the objective fall by 1e-6, relative to its size.
         """
         return True
 
-    def log_prior(self, theta: Theta) -> float:
+    def log_prior(self, theta: ThetaT) -> float:
         """Return the log prior density of `theta`, up to a constant."""
         return 0.0
 
-    def n_parameters(self, theta: Theta) -> int:
+    def n_parameters(self, theta: ThetaT) -> int:
         """Return the number of free parameters, for information criteria."""
-        return sum(np.asarray(part).size for part in (theta if _is_tuple(theta) else (theta,)))
+        parts = theta if isinstance(theta, tuple) else (theta,)
+        return sum(np.asarray(part).size for part in parts)
 
-    def feature_probs(self, theta: Theta) -> Array | None:
+    def feature_probs(self, theta: ThetaT) -> Array | None:
         """Return p(feature | component), (n_components, n_features), or None if there is none."""
         return None
 
     def locate(self, feature: int) -> Any:
-        """Return the column that a feature of `feature_probs` is, or (column, level)."""
+        """Return the column of a feature of `feature_probs`, or its (column, level)."""
         return feature
 
-    def terms(self, X: Matrix, theta: Theta) -> tuple[Array, Array, Array] | None:
-        """Return what every feature of one row adds to log p(x | component), for `explain`.
+    def terms(self, X: MatrixT, theta: ThetaT) -> tuple[Array, Array, Array] | None:
+        """Return what each feature of one row adds to log p(x | component), for `explain`.
 
-        Returns the features (m,), their terms (m, n_components) and the rest (n_components,), or
-        None if the density does not come apart: the row is then explained as a whole.
+        Returns the features (m,), their terms (m, n_components) and the rest (n_components,). If
+        the density is not such a sum, return None: `explain` then treats the row as a whole.
         """
         return None
 
     def check(self, X: Matrix, view: str) -> Matrix:
-        """Return `X` if its values are fit for the family, else raise an error that says why."""
+        """Return `X` if the family can take its values, else raise an error that says why."""
         return check_values(X, view, nonnegative=self.nonnegative)
 
     def empty(self, X: Matrix) -> Array:
-        """Return which rows say nothing, of shape (n_rows,)."""
+        """Return which rows carry no information, of shape (n_rows,)."""
         return np.zeros(X.shape[0], dtype=bool)
 
     def bind(self, X: Matrix, dtype: Any) -> Self:
-        """Return the family with what it must learn from the whole of `X` before any step.
+        """Return the family with what it must learn from all rows before the first step.
 
-        `dtype` is the precision asked for, None for the family's own choice.
+        `dtype` is the requested precision; None leaves the choice to the family.
         """
         return self
 
-    def encode(self, X: Matrix) -> Matrix:
+    def encode(self, X: Matrix) -> MatrixT:
         """Return `X` in the form that `log_prob` and `stats` compute with."""
-        return X
+        return cast(MatrixT, X)
 
-    def restore(self, parts: Sequence[Array]) -> Theta:
-        """Return parameters that were taken apart: one array, or the fields of `theta_type`."""
+    def restore(self, parts: Sequence[Array]) -> ThetaT:
+        """Return the parameters that consist of `parts`: one array, or the `theta_type` fields."""
         if self.theta_type is not None:
-            return self.theta_type(*parts)
+            return cast(ThetaT, self.theta_type(*parts))
         if len(parts) != 1:
             raise ValueError(
                 f"the parameters of {type(self).__name__} are a tuple: set its theta_type, so that "
                 "they can be read from a file"
             )
-        return parts[0]
+        return cast(ThetaT, parts[0])
 
     def example(self, rng: Rng) -> Matrix:
-        """Return rows such as the family takes, for `check_family`: here, three groups of 40.
+        """Return rows that the family can take, for `check_family`; by default three groups of 40.
 
         They are counts if the family is `nonnegative`, else real numbers. If it `allows_nan`, one
         row is missing.
@@ -165,18 +170,36 @@ class Family(ABC):
         return rows
 
 
+AnyFamily: TypeAlias = Family[Any, Any, Any]
+"""A family whose types are not known: the user chooses the family of each view at run time, so
+that a mixture over several views cannot name their types."""
+
+
+def _without(stats: StatsT, row: StatsT) -> StatsT:
+    """Return the statistics less those of a row; a mass that is only rounding becomes 0."""
+    rest = stats + row.scaled(-1.0)
+    before, after = (getattr(sums, "mass", None) for sums in (stats, rest))
+    if before is None or after is None:
+        return rest
+    return replace(rest, **{"mass": np.where(after > 1e-13 * before, after, 0.0)})
+
+
 def check_values(
-    X: Matrix,
+    X: MatrixT,
     view: str,
     *,
     nonnegative: bool,
     advice: str = " (for real values use family='gaussian')",
-) -> Matrix:
-    """Raise an error that names the view and the row if a value is not finite or negative."""
-    values = X.data if sp.issparse(X) else X
-    if sp.issparse(X):
+) -> MatrixT:
+    """Return `X`, or raise an error that names the view and the row with an invalid value.
+
+    A value is invalid if it is not finite or, with `nonnegative`, if it is negative.
+    """
+    values = X.data if is_sparse(X) else X
+    if is_sparse(X):
         _check_structure(X, view)
-    # The sum is finite if all values are, and needs no array of its own; huge values fool it.
+    # If the sum is finite, so are all values; this needs no second array. The sum of huge values
+    # may overflow, and then each value is checked.
     with np.errstate(invalid="ignore", over="ignore"):
         total = values.sum(dtype=np.float64)
     if not np.isfinite(total) and not np.isfinite(values).all():
@@ -194,17 +217,17 @@ def check_values(
 
 
 def check_magnitude(X: Matrix, view: str, largest: float = 1e150) -> None:
-    """Refuse values whose squares would overflow."""
-    values = X.data if sp.issparse(X) else np.asarray(X)
-    top = np.fmax.reduce(values, axis=None, initial=0)  # and no copy of the absolute values
+    """Raise if a value is so large that its square would overflow."""
+    values = X.data if is_sparse(X) else np.asarray(X)
+    top = np.fmax.reduce(values, axis=None, initial=0)  # np.abs would make a copy
     bottom = np.fmin.reduce(values, axis=None, initial=0)
     if max(float(top), -float(bottom)) > largest:
         row, value = _first_bad(X, lambda x: np.abs(x) > largest)
         raise RowError(view, row, f": {value} is too large; scale the view down")
 
 
-def _check_structure(X: Matrix, view: str) -> None:
-    """Refuse a CSR matrix whose arrays point outside each other: kernels trust them."""
+def _check_structure(X: CSR, view: str) -> None:
+    """Raise if an array of a CSR matrix points outside another: the kernels do not check that."""
     starts, n_stored = X.indptr, len(X.indices)
     in_order = starts[0] == 0 and starts[-1] <= n_stored and (np.diff(starts) >= 0).all()
     inside = n_stored == 0 or (X.indices.min() >= 0 and X.indices.max() < X.shape[1])
@@ -215,23 +238,20 @@ def _check_structure(X: Matrix, view: str) -> None:
         )
 
 
-def _first_bad(X: Matrix, bad: Any) -> tuple[int, Any]:
-    if sp.issparse(X):
+def _first_bad(X: Matrix, bad: Callable[[Array], Array]) -> tuple[int, Any]:
+    """Return the row and the value of the first entry for which `bad` is true."""
+    if is_sparse(X):
         place = int(np.flatnonzero(bad(X.data))[0])
         return int(np.searchsorted(X.indptr, place, side="right")) - 1, X.data[place]
     row, column = np.argwhere(bad(np.asarray(X)))[0]
     return int(row), X[row, column]
 
 
-def _is_tuple(theta: Theta) -> bool:
-    return isinstance(theta, tuple)
-
-
-def check_missing_rows(X: Matrix, view: str) -> Matrix:
-    """Return `X` if it is real and finite but for rows that are NaN as a whole, else raise."""
+def check_missing_rows(X: MatrixT, view: str) -> MatrixT:
+    """Return `X` if it is real and finite, except for rows that are NaN as a whole; else raise."""
     if X.dtype.kind not in "buif":
         raise ValueError(f"view {view!r}: the values must be real numbers, not {X.dtype}")
-    if sp.issparse(X):
+    if is_sparse(X):
         return check_values(X, view, nonnegative=False)
     if np.isinf(X).any():
         row, value = _first_bad(X, np.isinf)

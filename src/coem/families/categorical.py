@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,37 +11,37 @@ from coem.families.base import check_values
 from coem.families.counts import CountFamily
 from coem.kernels import counts
 from coem.stats import Stats
-from coem.typing import Array, Matrix, Rng, Theta
+from coem.typing import CSR, Array, Matrix, Rng, is_sparse
 
-MAX_LEVELS = 2**24  # of one column: beyond this they are no codes
+MAX_LEVELS = 2**24  # of one column; larger values are not codes
 
 
 @dataclass(frozen=True)
 class CategoricalStats(Stats):
-    """Expected counts of every level of every column, side by side."""
+    """Expected counts of each level of each column, side by side."""
 
     counts: Array  # (n_components, sum of levels)
 
 
 @dataclass(frozen=True)
-class Categorical(CountFamily):
+class Categorical(CountFamily[Array, CategoricalStats]):
     r"""Columns of codes 0, 1, 2, ..., independent given the component; NaN is missing.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Pseudo-count of every level: a symmetric Dirichlet prior with parameter ``alpha + 1``.
+        Pseudo-count of each level: a symmetric Dirichlet prior with parameter ``alpha + 1``.
     dtype : dtype, optional
         Precision of the parameters. Set by the estimators.
     levels : tuple of int, optional
-        Number of levels of every column; by default one more than its largest code in the data
-        that are fitted. A level that was not there then is taken as missing.
+        Number of levels of each column; by default one more than the largest code in the data
+        of the fit. A level that the fit has not seen counts as missing.
 
     Notes
     -----
     The parameters are log probabilities of shape (n_components, sum of levels), column after
     column: :math:`\log p(x \mid j) = \sum_c \log \theta_{j c x_c}` over the columns that are
-    there. A missing code is missing at random: it says nothing.
+    there. Codes are missing at random: a missing code carries no information.
     """
 
     levels: tuple[int, ...] | None = None
@@ -49,19 +49,19 @@ class Categorical(CountFamily):
     allows_nan: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse pseudo-counts and numbers of levels that make no sense."""
+        """Raise unless the pseudo-count and the numbers of levels are valid."""
         super().__post_init__()
         if self.levels is not None and not all(int(n) == n and n > 0 for n in self.levels):
             raise ValueError(f"levels must be integers of 1 or more, got {self.levels!r}")
 
     def locate(self, feature: int) -> tuple[int, int]:
-        """Return the column and the level of a place in the parameters."""
+        """Return the column and the level of an entry of the parameters."""
         column = int(np.searchsorted(self._offsets(), feature, side="right")) - 1
         return column, int(feature - self._offsets()[column])
 
-    def check(self, X: Matrix, view: str) -> Matrix:
-        """Return the codes as a dense array, or say which is not one."""
-        X = X.toarray() if sp.issparse(X) else np.asarray(X)
+    def check(self, X: Matrix, view: str) -> Array:
+        """Return the codes as a dense array, or raise an error that names the invalid one."""
+        X = X.toarray() if is_sparse(X) else np.asarray(X)
         if self.levels is not None and len(self.levels) != X.shape[1]:
             raise ValueError(
                 f"view {view!r}: {len(self.levels)} levels given for {X.shape[1]} columns"
@@ -78,48 +78,52 @@ class Categorical(CountFamily):
         return X
 
     def empty(self, X: Matrix) -> Array:
-        """Return which rows have no code that is known."""
-        missing = np.isnan(X) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
+        """Return which rows have no known code."""
+        codes = _codes(X)
+        missing = np.isnan(codes) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
         if self.levels is not None:
-            missing |= np.asarray(np.asarray(self.levels) <= X)
+            missing |= np.asarray(np.asarray(self.levels) <= codes)
         return np.asarray(missing.all(axis=1))
 
     def bind(self, X: Matrix, dtype: Any) -> Self:
-        """Return the family at the precision asked for, knowing the levels of the columns."""
-        bound = super().bind(X, dtype)
+        """Return the family with the requested precision and the levels of the columns."""
+        bound, codes = super().bind(X, dtype), _codes(X)
         if self.levels is not None:
             return bound
-        largest = np.where(np.isnan(X), -1, X).max(axis=0) if X.dtype.kind == "f" else X.max(axis=0)
+        known = np.where(np.isnan(codes), -1, codes) if X.dtype.kind == "f" else codes
+        largest = known.max(axis=0)
         return replace(bound, levels=tuple(int(m) + 1 for m in np.maximum(largest, 0)))
 
-    def encode(self, X: Matrix) -> Matrix:
-        """Return one-hot CSR rows, without the codes that are missing or new."""
-        levels = np.asarray(self._levels())
-        known = ~np.isnan(X) if X.dtype.kind == "f" else np.ones(X.shape, dtype=bool)
-        codes = np.where(known, X, 0).astype(np.int64)
+    def encode(self, X: Matrix) -> CSR:
+        """Return one-hot CSR rows; missing and new codes are left out."""
+        given, levels = _codes(X), np.asarray(self._levels())
+        known = ~np.isnan(given) if X.dtype.kind == "f" else np.ones(X.shape, dtype=bool)
+        codes = np.where(known, given, 0).astype(np.int64)
         known &= codes < levels
         places = (codes + self._offsets()[:-1])[known]
         indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
         ones = np.ones(len(places), dtype=np.float32)
-        return sp.csr_matrix((ones, places, indptr), shape=(len(X), int(levels.sum())))
+        shape = X.shape[0], int(levels.sum())
+        encoded: CSR = sp.csr_matrix((ones, places, indptr), shape=shape)
+        return encoded
 
-    def example(self, rng: Rng) -> Matrix:
-        """Return random codes, some of them missing, and one row missing as a whole."""
+    def example(self, rng: Rng) -> Array:
+        """Return random codes; some are missing, and one row is missing as a whole."""
         levels = (2, 3, 4) if self.levels is None else self.levels
         rows = rng.integers(levels, size=(120, len(levels))).astype(np.float64)
         rows[rng.random(rows.shape) < 0.1] = np.nan
         rows[-1] = np.nan
         return rows
 
-    def log_prob(self, X: Matrix, theta: Theta) -> Array:
+    def log_prob(self, X: CSR, theta: Array) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""
         return counts.scores(X, theta)
 
-    def stats(self, X: Matrix, resp: Array) -> CategoricalStats:
+    def stats(self, X: CSR, resp: Array) -> CategoricalStats:
         """Return the expected counts of the levels."""
         return CategoricalStats(counts.accumulate(X, resp))
 
-    def estimate(self, stats: CategoricalStats) -> Theta:
+    def estimate(self, stats: CategoricalStats) -> Array:
         """Return the posterior mode, column by column."""
         k = stats.counts.shape[0]
         table = counts.new_table(k, stats.counts.shape[1], self.precision)
@@ -129,17 +133,17 @@ class Categorical(CountFamily):
             )
         return table
 
-    def log_prior(self, theta: Theta) -> float:
+    def log_prior(self, theta: Array) -> float:
         """Return the log density of the Dirichlet priors, up to a constant."""
         return self.alpha * counts.table_sum(theta) if self.alpha else 0.0
 
-    def start(self, pooled: CategoricalStats, n_components: int, rng: Rng) -> Theta:
-        """Return probabilities drawn about the pooled ones: frequent levels vary less."""
+    def start(self, pooled: CategoricalStats, n_components: int, rng: Rng) -> Array:
+        """Return random probabilities near those of all rows; frequent levels vary less."""
         share = np.maximum(pooled.counts / n_components, 1e-3)
         drawn = rng.gamma(share, size=(n_components, share.shape[1]))
         return self.estimate(CategoricalStats(drawn))
 
-    def sample(self, theta: Theta, labels: Array, rng: Rng) -> Matrix:
+    def sample(self, theta: Array, labels: Array, rng: Rng) -> Array:
         """Return rows of codes, each drawn from its component."""
         drawn = np.empty((len(labels), len(self._levels())))
         for c, (lo, hi) in enumerate(self._columns()):
@@ -147,16 +151,16 @@ class Categorical(CountFamily):
             drawn[:, c] = (rng.random((len(labels), 1)) * total[:, -1:] > total).sum(axis=1)
         return drawn
 
-    def feature_probs(self, theta: Theta) -> Array:
+    def feature_probs(self, theta: Array) -> Array:
         """Return p(level | component), column after column."""
         return np.exp(np.asarray(theta, dtype=np.float64))
 
-    def terms(self, X: Matrix, theta: Theta) -> tuple[Array, Array, Array]:
-        """Return the log probability of the row's level in every column."""
+    def terms(self, X: CSR, theta: Array) -> tuple[Array, Array, Array]:
+        """Return the log probability of the level of the row in each column."""
         columns = np.searchsorted(self._offsets(), X.indices, side="right") - 1
         return columns, np.asarray(theta[:, X.indices], np.float64).T, np.zeros(theta.shape[0])
 
-    def n_parameters(self, theta: Theta) -> int:
+    def n_parameters(self, theta: Array) -> int:
         """Return the number of free probabilities."""
         return int(theta.shape[0] * (sum(self._levels()) - len(self._levels())))
 
@@ -171,3 +175,8 @@ class Categorical(CountFamily):
     def _columns(self) -> list[tuple[int, int]]:
         offsets = self._offsets().tolist()
         return list(pairwise(offsets))
+
+
+def _codes(X: Matrix) -> Array:
+    """Return rows that `Categorical.check` has returned, for the type checker: they are dense."""
+    return cast(Array, X)

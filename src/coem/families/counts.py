@@ -1,4 +1,4 @@
-"""What the families over sparse non-negative rows have in common."""
+"""Base of the families over sparse non-negative rows."""
 
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from coem.families.base import Family
-from coem.typing import Array, Matrix
+from coem.families.base import Family, StatsT, ThetaT
+from coem.typing import CSR, Array, Matrix, is_sparse
 
-NATIVE = (np.float32, np.float64, np.int32, np.int64)  # what the kernels read as it is
+NATIVE = (np.float32, np.float64, np.int32, np.int64)  # types that the kernels can read
 
 
 @dataclass(frozen=True)
-class CountFamily(Family):
+class CountFamily(Family[ThetaT, StatsT, CSR]):
     """Base of the families whose rows are sparse and not negative.
 
     Dense rows become CSR once, so that dense and sparse input run the same code. Parameters are
@@ -29,7 +29,7 @@ class CountFamily(Family):
     single_precision: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse a pseudo-count that is no number or negative."""
+        """Raise unless the pseudo-count is a finite number of 0 or more."""
         if not (isinstance(self.alpha, Real) and 0 <= self.alpha < np.inf):
             raise ValueError(f"alpha must be 0 or more, got {self.alpha!r}")
 
@@ -40,19 +40,19 @@ class CountFamily(Family):
 
     def empty(self, X: Matrix) -> Array:
         """Return which rows have no counts."""
-        if sp.issparse(X):
+        if is_sparse(X):
             if X.data.all():
                 return np.asarray(np.diff(X.indptr) == 0)
-            # Stored zeros are not counts; X != 0 would add up duplicates in the caller's matrix.
+            # Stored zeros are not counts. X != 0 would add up duplicates in the caller's matrix.
             return np.asarray(np.diff(np.append(0, np.cumsum(X.data != 0))[X.indptr]) == 0)
         return np.asarray(~np.any(X, axis=1))
 
     def bind(self, X: Matrix, dtype: Any) -> Self:
-        """Return the family at the precision asked for."""
+        """Return the family with the requested precision."""
         return self if dtype is None else replace(self, dtype=dtype)
 
-    def encode(self, X: Matrix) -> Matrix:
-        """Return the rows as CSR; a CSR matrix of a native type comes back as it is."""
-        if X.dtype not in NATIVE:  # once, and exactly
+    def encode(self, X: Matrix) -> CSR:
+        """Return the rows as CSR; a CSR matrix of a native type is returned as it is."""
+        if X.dtype not in NATIVE:  # convert once, without loss
             X = X.astype(np.float32 if np.can_cast(X.dtype, np.float32) else np.float64)
-        return X if sp.issparse(X) and X.format == "csr" else sp.csr_matrix(X)
+        return X if is_sparse(X) and X.format == "csr" else sp.csr_matrix(X)

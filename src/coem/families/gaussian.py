@@ -1,4 +1,4 @@
-"""Gaussian components, with scikit-learn's covariance types and the unit one of k-means."""
+"""Gaussian components with the covariance types of scikit-learn, and the unit type of k-means."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from coem.typing import Array, Matrix, Rng
 
 Covariance = Literal["full", "tied", "diag", "spherical", "unit"]
 
-# Sums with less weight than this are about to underflow, and their quotients mean nothing.
+# Sums with less weight than this are close to underflow, so that their quotients are useless.
 _NO_MASS = 1e-200
-_cholesky = partial(lapack.dpotrf, lower=True, clean=True)  # a failure is a number, no exception
+_cholesky = partial(lapack.dpotrf, lower=True, clean=True)  # returns a code, and does not raise
 _solve = partial(solve_triangular, lower=True, check_finite=False)
 
 
@@ -38,21 +38,22 @@ class GaussianStats(Stats):
 
 
 @dataclass(frozen=True)
-class Gaussian(Family):
-    """Gaussian components, computed in float64. A row that is NaN as a whole is empty.
+class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
+    """Gaussian components, computed in float64. A row of which all values are NaN is empty.
 
     Parameters
     ----------
     covariance : {"full", "tied", "diag", "spherical", "unit"}, default="full"
-        Any matrix, one matrix for all components, a diagonal one, a multiple of the identity, or
+        Any matrix; one matrix for all components; a diagonal matrix; a multiple of the identity; or
         the identity (with ``posterior="hard"`` and uniform weights this is Lloyd's k-means).
     reg : float, default=1e-6
-        What the M step adds to every variance: scikit-learn's ``reg_covar``.
+        The M step adds it to each variance, as scikit-learn does with ``reg_covar``.
 
     Notes
     -----
-    `reg` blurs the rows and is no density: `log_prior` is 0, and a step may cost what the blur
-    costs; with ``reg=0`` the M step is exact. Centre columns whose mean dwarfs their deviation.
+    `reg` is not a prior: `log_prior` is 0, and a step of EM may lower the objective a little. With
+    ``reg=0`` the M step is exact. If the mean of a column is much larger than its standard
+    deviation, centre the column first.
     """
 
     covariance: Covariance = "full"
@@ -60,7 +61,7 @@ class Gaussian(Family):
     theta_type: ClassVar[Any] = GaussianTheta
 
     def __post_init__(self) -> None:
-        """Refuse hyper-parameters that make no sense."""
+        """Raise unless the hyper-parameters are valid."""
         if self.covariance not in get_args(Covariance):
             names = ", ".join(get_args(Covariance))
             raise ValueError(f"covariance must be one of {names}, not {self.covariance!r}")
@@ -69,22 +70,23 @@ class Gaussian(Family):
 
     @property
     def exact(self) -> bool:
-        """True if there is no `reg` beside the maximum of the likelihood."""
+        """True if the M step finds the maximum of the likelihood: there is no `reg`."""
         return self.reg == 0 or self.covariance == "unit"
 
     def check(self, X: Matrix, view: str) -> Matrix:
-        """Return `X` if it is real and finite but for rows that are NaN as a whole."""
+        """Return `X` if it is real and finite, except for rows that are NaN as a whole."""
         X = check_missing_rows(X, view)
         check_magnitude(X, view)
         return X
 
     def empty(self, X: Matrix) -> Array:
-        """Return which rows are NaN as a whole; the zeros of a sparse row are values."""
-        dense = isinstance(X, np.ndarray)
-        return np.isnan(X).all(axis=1) if dense else np.zeros(X.shape[0], dtype=bool)
+        """Return which rows are NaN as a whole. A sparse row without non-zeros is not empty."""
+        if isinstance(X, np.ndarray):
+            return np.asarray(np.isnan(X).all(axis=1))
+        return np.zeros(X.shape[0], dtype=bool)
 
     def encode(self, X: Matrix) -> Matrix:
-        """Return `X` in float64, its NaN as 0: an empty row has no responsibility to give."""
+        """Return `X` in float64 with 0 for NaN; empty rows have no responsibilities."""
         if not isinstance(X, np.ndarray):
             return X.tocsr().astype(np.float64, copy=False)
         rows = np.ascontiguousarray(X, dtype=np.float64)
@@ -122,7 +124,7 @@ class Gaussian(Family):
         if self.covariance == "full":
             white = (_solve(s, (rows - mean).T) for mean, s in zip(means, scales, strict=True))
             return np.stack([(part * part).sum(axis=0) for part in white], axis=1)
-        # Distances do not depend on the origin, but their expansion cancels least near it.
+        # Distances do not depend on the origin, but rounding errors are smallest near it.
         centre = means.mean(axis=0)
         rows, means = rows - centre, means - centre
         if self.covariance == "tied":
@@ -143,7 +145,7 @@ class Gaussian(Family):
         return k * d + free[self.covariance]
 
     def stats(self, X: Matrix, resp: Array) -> GaussianStats:
-        """Return the weighted sums that means and covariances are made of."""
+        """Return the weighted sums for means and covariances."""
         resp = np.asarray(resp, dtype=np.float64)
         parts = (self._sums(values, resp[rows]) for rows, values in _chunks(X))
         return reduce(GaussianStats.__add__, parts)
@@ -156,13 +158,13 @@ class Gaussian(Family):
             squares = resp.T @ (rows * rows).sum(axis=1)
         elif self.covariance != "unit":
             weights = resp if self.covariance == "full" else resp.sum(axis=1, keepdims=True)
-            # NumPy knows A'A when it sees it: half the work, and symmetric to the bit.
+            # NumPy recognises A'A: that is half the work, and exactly symmetric.
             weighted = (rows * root[:, None] for root in np.sqrt(weights).T)
             squares = np.stack([part.T @ part for part in weighted])
         return GaussianStats(resp.sum(axis=0), resp.T @ rows, squares)
 
     def estimate(self, stats: GaussianStats) -> GaussianTheta:
-        """Return means and covariances; a component without mass gets those of all the rows."""
+        """Return means and covariances; a component without mass gets those of all rows."""
         k, d = stats.sums.shape
         if not stats.mass.sum() > _NO_MASS:
             shape = (k,) if stats.squares is None else (k, *stats.squares.shape[1:])
@@ -181,12 +183,12 @@ class Gaussian(Family):
             return GaussianTheta(means, self._lift(second - means[:, :, None] * means[:, None]))
         if self.covariance == "spherical":
             second, first = second / d, first.mean(axis=1)
-        # Rounding may leave a variance below 0, or at 0 where there is no reg to keep it up.
+        # By rounding, a variance may be below 0, or be 0 if reg is 0.
         lowest = self.reg or 1e-16 * second
         return GaussianTheta(means, np.maximum(second - first + self.reg, lowest))
 
     def _lift(self, matrices: Array) -> Array:
-        """Add reg to the diagonals, and raise to it what rounding has left below."""
+        """Return matrices with reg on the diagonals and no eigenvalue below it."""
         matrices = matrices + self.reg * np.eye(matrices.shape[-1])
         if self.reg == 0 or not any(_cholesky(matrix)[1] for matrix in matrices):
             return matrices
@@ -208,7 +210,7 @@ class Gaussian(Family):
         if theta.covariances.ndim < 3:
             return theta.means[labels] + (rows.T * np.sqrt(theta.covariances[labels]).T).T
         for component in np.unique(labels):
-            # By eigenvalues, as a start must not fail where the rows lie in a plane.
+            # By eigenvalues, so that a start does not fail if the rows lie in a plane.
             values, vectors = np.linalg.eigh(theta.covariances[component])
             root = vectors * np.sqrt(np.maximum(values, 0.0))
             rows[labels == component] = rows[labels == component] @ root.T
@@ -216,7 +218,7 @@ class Gaussian(Family):
 
 
 def _chunks(X: Matrix) -> Iterator[tuple[slice, Array]]:
-    """Yield slices of rows with their dense values, 32 MB at most; at least one slice."""
+    """Yield slices of rows with their dense values, at most 32 MB each; at least one slice."""
     size = int(np.clip(2**22 // max(X.shape[1], 1), 1, 4096))
     for begin in range(0, max(X.shape[0], 1), size):
         rows = slice(begin, begin + size)
@@ -224,5 +226,5 @@ def _chunks(X: Matrix) -> Iterator[tuple[slice, Array]]:
 
 
 def _pool(values: Array, dead: Array) -> Array:
-    """Give the dead components (first axis) what all have together."""
+    """Return the values with the sum over all components for the dead ones (first axis)."""
     return np.where(np.expand_dims(dead, tuple(range(1, values.ndim))), values.sum(axis=0), values)

@@ -1,4 +1,4 @@
-"""The laws of a family, as a check that anyone can run on a family of their own."""
+"""The laws of a family, and a function that checks them on any family."""
 
 import pickle
 from copy import deepcopy
@@ -8,39 +8,40 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from coem.families.base import Family
+from coem.families.base import AnyFamily
 from coem.stats import Stats
 from coem.typing import Array, Matrix, Rng, Theta
 
-TOL = 1e-9  # relative: the rounding of sums in double precision stays well below
-SLACK = 1e-6  # relative: what a family whose M step is not exact may lose
+TOL = 1e-9  # relative; rounding errors of sums in double precision are much smaller
+SLACK = 1e-6  # relative; the objective may fall by so much if the M step is not exact
 
 
 class FamilyLawError(AssertionError):
-    """A family breaks a law; the message names both and says what differed."""
+    """A family breaks a law; the message names the family, the law and the difference."""
 
 
 def check_family(
-    family: Family,
+    family: AnyFamily,
     X: Matrix | None = None,
     *,
     n_components: int = 3,
     random_state: int = 0,
     theta: Theta | None = None,
 ) -> None:
-    """Raise a `FamilyLawError` at the first law that a family breaks; else return None.
+    """Raise a `FamilyLawError` for the first law that a family breaks, if there is one.
 
     Parameters
     ----------
     family : Family
-        The family, with the hyper-parameters that it is to be checked with.
+        The family, with hyper-parameters.
     X : array or CSR matrix of shape (n_rows, n_features), optional
-        Rows to check it on, as an estimator would take them. By default rows drawn from the
-        family at `theta`, or its `Family.example` if there is no `theta` either.
+        The rows, as an estimator would take them. By default, rows that the family draws from
+        `theta`; without `theta`, those of `Family.example`.
     n_components, random_state : int, default=3 and 0
-        Number of components, unless `theta` tells, and the seed of every random choice.
+        The number of components (with `theta`, its own is used), and the seed of all random
+        choices.
     theta : array or tuple of arrays, optional
-        Parameters to compute densities with and to draw rows from; by default a random start.
+        Parameters for the densities and for random rows; by default a random start.
     """
     rng = np.random.default_rng(random_state)
     k = n_components if theta is None else len(_arrays(theta)[0])
@@ -63,15 +64,15 @@ def check_family(
 
 @dataclass(frozen=True)
 class Case:
-    """A family and the rows that the laws are checked on."""
+    """A family, and the rows for the laws."""
 
-    given: Family  # as it was before it saw any rows
-    raw: Matrix  # the rows as they came; only copies of them are given away
-    family: Family  # bound to the rows, in double precision
+    given: AnyFamily  # before `bind`
+    raw: Matrix  # the rows of the user; the laws get copies of them
+    family: AnyFamily  # bound to the rows, in double precision
     encoded: Matrix
     empty: Array  # (n_rows,) bool
     X: Matrix  # the encoded rows that are not empty
-    resp: Array  # their responsibilities, which sum to random weights
+    resp: Array  # responsibilities of these rows, which sum to random weights
     k: int
     seed: int
     wanted: Theta | None
@@ -79,15 +80,17 @@ class Case:
     def start(self, seed: int) -> Theta:
         """Return a random start."""
         pooled = self.family.stats(self.X, np.ones((len(self.resp), 1)))
-        return self.family.start(pooled, self.k, np.random.default_rng(seed))
+        theta: Theta = self.family.start(pooled, self.k, np.random.default_rng(seed))
+        return theta
 
     def estimate(self, resp: Array) -> Theta:
         """Return the M step on the rows that are not empty."""
-        return self.family.estimate(self.family.stats(self.X, resp))
+        theta: Theta = self.family.estimate(self.family.stats(self.X, resp))
+        return theta
 
     @property
     def theta(self) -> Theta:
-        """The parameters to compute densities with."""
+        """The parameters for the densities."""
         return self.start(self.seed) if self.wanted is None else self.wanted
 
 
@@ -100,7 +103,7 @@ def _frozen(case: Case, rng: Rng) -> None:
 
 
 def _start(case: Case, rng: Rng) -> None:
-    """Require finite starts whose components differ, and which the seed alone decides."""
+    """Require finite starts with different components, and equal starts for equal seeds."""
     theta = case.start(case.seed)
     _finite("the parameters of a start", theta)
     axes = {len(part) for part in _arrays(theta)}
@@ -119,9 +122,9 @@ def _shapes(case: Case, rng: Rng) -> None:
 
 
 def _purity(case: Case, rng: Rng) -> None:
-    """Require that no method changes what it is given."""
+    """Require that no method changes its arguments."""
 
-    def call(family: Family, method: str, *args: Any) -> Any:
+    def call(family: AnyFamily, method: str, *args: Any) -> Any:
         before = deepcopy(args)
         result = getattr(family, method)(*args)
         _equal(f"the arguments of {method} after and before the call", args, before, tol=0.0)
@@ -141,7 +144,7 @@ def _purity(case: Case, rng: Rng) -> None:
 
 
 def _additivity(case: Case, rng: Rng) -> None:
-    """Require stats(A) + stats(B) = stats(A ++ B) for any split, the rows in any order."""
+    """Require stats(A) + stats(B) = stats(A ++ B) for any split and any order of the rows."""
     X, resp, stats = case.X, case.resp, case.family.stats
     whole, order = stats(X, resp), rng.permutation(len(resp))
     _finite("the statistics", whole)
@@ -152,7 +155,7 @@ def _additivity(case: Case, rng: Rng) -> None:
 
 
 def _homogeneity(case: Case, rng: Rng) -> None:
-    """Require stats(X, c resp) = c stats(X, resp); weight 2 is a row twice, weight 0 no row."""
+    """Require stats(X, c resp) = c stats(X, resp), and that weight 2 equals a row twice."""
     X, resp, stats = case.X, case.resp, case.family.stats
     for c in (0.37, 3.0):
         _equal(f"stats of {c} resp and {c} stats", stats(X, c * resp), stats(X, resp).scaled(c))
@@ -163,7 +166,7 @@ def _homogeneity(case: Case, rng: Rng) -> None:
 
 
 def _optimality(case: Case, rng: Rng) -> None:
-    """Require that no parameters beat those of the M step in the expected log posterior."""
+    """Require that the M step finds the maximum of the expected log posterior."""
     family, X, resp = case.family, case.X, case.resp
 
     def value(theta: Theta) -> float:
@@ -172,7 +175,7 @@ def _optimality(case: Case, rng: Rng) -> None:
     scales, sizes = (0.9, 0.99, 1.01, 1.1), np.repeat([1e-3, 1e-2, 1e-1, 1.0], 10)
     scaled = (family.estimate(family.stats(X, resp).scaled(c)) for c in scales)
     noisy = (case.estimate(resp * np.exp(s * rng.standard_normal(resp.shape))) for s in sizes)
-    # An M step that forgets its statistics has no rivals but the starts.
+    # If an M step ignores its statistics, only the starts differ from its result.
     best, what = value(case.estimate(resp)), "sum(resp * log_prob) + log_prior after an M step"
     for rival in [*scaled, *noisy, *map(case.start, range(5))]:
         _not_below(case, what, best, value(rival))
@@ -211,7 +214,7 @@ def _emptiness(case: Case, rng: Rng) -> None:
 
 
 def _sample(case: Case, rng: Rng) -> None:
-    """Require one row a label, from which the M step gets parameters as good as the true ones."""
+    """Require one row per label, and that an M step on the rows finds their parameters."""
     family, theta, n = case.family, case.theta, int(np.clip(2e6 // case.X.shape[1], 200, 5000))
     labels = np.arange(n) % case.k
     drawn, again = (family.sample(theta, labels, np.random.default_rng(case.seed)) for _ in "ab")
@@ -221,13 +224,13 @@ def _sample(case: Case, rng: Rng) -> None:
     found = family.estimate(family.stats(X, np.eye(case.k)[labels]))
     true, mine = (family.log_prob(X, t)[np.arange(n), labels] for t in (theta, found))
     _finite("log_prob of a sample", true)
-    # Twice the sum of the gains is chi-squared, with a degree of freedom for every parameter.
+    # Twice the sum of the gains is chi-squared, with one degree of freedom per parameter.
     gain, most = float((mine - true).mean()), (10 + 2 * family.n_parameters(theta)) / n
     _expect(abs(gain) <= most, f"estimates from it gain {gain:.3g} a row, not {most:.3g} at most")
 
 
 def _representation(case: Case, rng: Rng) -> None:
-    """Require that CSR rows, if the family takes them, are worth what dense rows are."""
+    """Require equal results for CSR rows and dense rows, if the family accepts CSR."""
     try:
         sparse = sp.csr_matrix(case.raw[~case.empty])
         case.given.check(sparse, "X")
@@ -243,7 +246,7 @@ def _representation(case: Case, rng: Rng) -> None:
 
 
 def _terms(case: Case, rng: Rng) -> None:
-    """Require that the terms of a row, if there are any, and the rest add up to log_prob."""
+    """Require that the terms of a row and the rest add up to log_prob, if there are terms."""
     for row in (case.X[i : i + 1] for i in range(min(10, len(case.resp)))):
         apart, whole = case.family.terms(row, case.theta), case.family.log_prob(row, case.theta)
         if apart is not None:
@@ -251,14 +254,14 @@ def _terms(case: Case, rng: Rng) -> None:
 
 
 def _feature_probs(case: Case, rng: Rng) -> None:
-    """Require one row of finite numbers, none negative, a component, if there are any."""
+    """Require one row per component of finite non-negative numbers, if there are any."""
     probs = case.family.feature_probs(case.theta)
     _finite("feature_probs", probs)
     good = probs is None or (len(probs) == case.k and bool(np.all(probs >= 0)))
     _expect(good, "feature_probs has negative values, or not one row a component")
 
 
-LAWS = (  # in the order in which they are checked: the later ones rest on the earlier
+LAWS = (  # in the order of the checks: later laws rely on earlier ones
     _frozen, _start, _shapes, _purity, _additivity, _homogeneity, _optimality, _symmetry,
     _monotone, _emptiness, _sample, _representation, _terms, _feature_probs,
 )  # fmt: skip
@@ -292,7 +295,7 @@ def _not_below(case: Case, what: str, value: float, bound: float) -> None:
 
 
 def _equal(what: str, value: Any, expected: Any, tol: float = TOL) -> None:
-    """Compare array by array; the tolerance is relative to the largest value of an array."""
+    """Raise unless all arrays are equal; `tol` is relative to the largest value of an array."""
     for a, b in zip(_arrays(value), _arrays(expected), strict=True):
         near = tol * float(np.abs(np.nan_to_num(b)).max(initial=0.0))
         if a.shape != b.shape or not np.allclose(a, b, rtol=0.0, atol=near, equal_nan=True):

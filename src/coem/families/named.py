@@ -1,22 +1,31 @@
 """Families as a user names them: by a string, an object, or a dict with one of these per view."""
 
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import TypeAlias
+from dataclasses import Field, fields, is_dataclass, replace
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
-from coem.families import Family, Multinomial, VonMisesFisher, as_family
+from coem.families import Multinomial, VonMisesFisher, as_family
+from coem.families.base import AnyFamily
 from coem.typing import Matrix
 from coem.views import Views
 
 AUTO = "auto"
 
-Named: TypeAlias = str | Family
+Named: TypeAlias = str | AnyFamily
 """One family: "auto", a name in `coem.families.FAMILIES`, or an object."""
 
 
-def families_for(family: Named | dict[str, Named], views: Views) -> dict[str, Family]:
+class DataclassFamily(Protocol):
+    """A family that is a dataclass, so that ``dataclasses.fields`` lists its hyper-parameters."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    nonnegative: ClassVar[bool]
+    allows_nan: ClassVar[bool]
+
+
+def families_for(family: Named | dict[str, Named], views: Views) -> dict[str, AnyFamily]:
     """Return the family of each view. The families have not seen the data yet."""
     if not isinstance(family, dict):
         return {name: _for_view(family, views[name]) for name in views.names}
@@ -30,7 +39,7 @@ def families_for(family: Named | dict[str, Named], views: Views) -> dict[str, Fa
     return {name: _for_view(family[name], views[name]) for name in views.names}
 
 
-def _for_view(family: Named, X: Matrix) -> Family:
+def _for_view(family: Named, X: Matrix) -> AnyFamily:
     """Return the family of one view; "auto" chooses by the rows of the view."""
     if not isinstance(family, str) or family != AUTO:
         return as_family(family)
@@ -53,14 +62,14 @@ def has_unit_rows(X: Matrix) -> bool:
     return bool((X[~missing] % 1).any())
 
 
-def family_parts(family: object) -> list[tuple[str, Family]]:
+def family_parts(family: object) -> list[tuple[str, DataclassFamily]]:
     """Return (prefix, family) for each family in a `family` parameter that is a dataclass.
 
     The prefix is that of its parameters in `get_params`: "family", or "family__<view>". Invalid
     families are left out, because `get_params` must not raise.
     """
     parts = family.items() if isinstance(family, dict) else [(None, family)]
-    found: list[tuple[str, Family]] = []
+    found: list[tuple[str, DataclassFamily]] = []
     for name, value in parts:
         try:
             part = _or_default(value)
@@ -73,7 +82,7 @@ def family_parts(family: object) -> list[tuple[str, Family]]:
 
 def with_field(
     family: Named | dict[str, Named], path: Sequence[str], value: object
-) -> Family | dict[str, Named]:
+) -> AnyFamily | dict[str, Named]:
     """Return `family` with one hyper-parameter replaced.
 
     `path` holds the parts of a parameter's name after ``family__``: the name of the field, or the
@@ -88,7 +97,7 @@ def with_field(
     return family | {name: _with_field(family[name], [field], value)}
 
 
-def _with_field(family: Named, path: Sequence[str], value: object) -> Family:
+def _with_field(family: Named, path: Sequence[str], value: object) -> AnyFamily:
     """Return the family with one hyper-parameter replaced; `path` holds the name of the field."""
     found = _or_default(family)
     if len(path) == 1 and is_dataclass(found) and path[0] in {f.name for f in fields(found)}:
@@ -96,7 +105,7 @@ def _with_field(family: Named, path: Sequence[str], value: object) -> Family:
     raise _invalid(family, path)
 
 
-def _or_default(family: object) -> Family:
+def _or_default(family: object) -> AnyFamily:
     """Return the family; for "auto" that of counts, whose parameters `get_params` shows."""
     return as_family("multinomial" if isinstance(family, str) and family == AUTO else family)
 
@@ -105,6 +114,6 @@ def _invalid(family: object, path: Sequence[str]) -> ValueError:
     return ValueError(f"invalid parameter 'family__{'__'.join(path)}' for family {family!r}")
 
 
-def shape_of(family: Family) -> tuple[type[Family], object, object]:
+def shape_of(family: AnyFamily) -> tuple[type[AnyFamily], object, object]:
     """Return what the shape of the parameters of a family depends on, apart from the data."""
     return type(family), getattr(family, "covariance", None), getattr(family, "levels", None)

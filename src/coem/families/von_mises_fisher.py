@@ -13,11 +13,11 @@ from numpy.polynomial import Polynomial
 from coem.families.base import Family, check_magnitude, check_missing_rows
 from coem.kernels import counts
 from coem.stats import Stats
-from coem.typing import Array, Matrix, Rng
+from coem.typing import Array, Matrix, Rng, is_sparse
 
-DEFAULT_KAPPA = 20.0  # served best beside words; docs/papers/nigam-2006.md has the figures
-MAX_KAPPA = 1e6  # the end of "fit": rows that are all alike would ask for infinity
-_CHUNK = 1024  # rows: few enough that float32 sums over them lose nothing that matters
+DEFAULT_KAPPA = 20.0  # the best value beside a view of words, see docs/papers/nigam-2006.md
+MAX_KAPPA = 1e6  # the largest fitted value; equal rows would make it infinite
+_CHUNK = 1024  # rows; float32 sums over so few of them are precise enough
 
 
 class VonMisesFisherTheta(NamedTuple):
@@ -36,18 +36,19 @@ class VonMisesFisherStats(Stats):
 
 
 @dataclass(frozen=True)
-class VonMisesFisher(Family):
+class VonMisesFisher(Family[VonMisesFisherTheta, VonMisesFisherStats, Matrix]):
     r"""Directions on the sphere, with density :math:`C_d(\kappa) \exp(\kappa \mu^\top x)`.
 
-    Rows are scaled to unit length; a row of zeros, or of NaN as a whole, is empty.
+    Rows are scaled to unit length. A row is empty if all its values are 0, or all are NaN.
 
     Parameters
     ----------
     kappa : float, "fit" or None, default=None
-        The concentration: fixed for all components, fitted for each, or `DEFAULT_KAPPA`.
+        The concentration: a fixed number for all components, "fit" to fit one per component, or
+        None for `DEFAULT_KAPPA`.
     alpha : float, default=1.0
-        With ``kappa="fit"`` each component has so many pseudo-rows without direction: the
-        conjugate prior :math:`C_d(\kappa)^\alpha`. It has no say in a fixed concentration.
+        With ``kappa="fit"``, the number of pseudo-rows without direction per component: the
+        conjugate prior :math:`C_d(\kappa)^\alpha`. It has no effect on a fixed concentration.
     dtype : dtype, default=None
         The precision of the rows and of `log_prob`, float32 if None; `bind` sets it.
 
@@ -65,7 +66,7 @@ class VonMisesFisher(Family):
     theta_type: ClassVar[Any] = VonMisesFisherTheta
 
     def __post_init__(self) -> None:
-        """Refuse hyper-parameters that make no sense."""
+        """Raise unless the hyper-parameters are valid."""
         number = isinstance(self.kappa, Real) and 0 < self.kappa < np.inf
         if not (number or self.kappa is None or self.kappa == "fit"):
             raise ValueError(f"kappa must be a number above 0, 'fit' or None, not {self.kappa!r}")
@@ -73,33 +74,34 @@ class VonMisesFisher(Family):
             raise ValueError(f"alpha must be finite and 0 or more, not {self.alpha!r}")
 
     def check(self, X: Matrix, view: str) -> Matrix:
-        """Return `X` if it is real and finite but for rows that are NaN as a whole."""
+        """Return `X` if it is real and finite, except for rows that are NaN as a whole."""
         X = check_missing_rows(X, view)
         check_magnitude(X, view)
         return X
 
     def empty(self, X: Matrix) -> Array:
-        """Return which rows have no direction: zeros, or NaN."""
+        """Return which rows have no direction, because they are zero or NaN."""
         return ~(_lengths(X) > 0)
 
     def bind(self, X: Matrix, dtype: Any) -> Self:
-        """Return the family with the precision asked for, float32 by default."""
+        """Return the family with the requested precision, float32 by default."""
         wanted = self.dtype if dtype is None else dtype
         return replace(self, dtype=np.dtype(np.float32 if wanted is None else wanted))
 
     def encode(self, X: Matrix) -> Matrix:
-        """Return rows of unit length, or of zeros where they are empty; no copy if they are."""
+        """Return rows of unit length, zero if they are empty; `X` itself if they are so already."""
         return self.split(X)[0]
 
     def split(self, X: Matrix) -> tuple[Matrix, Array]:
-        """Return ``encode(X)``, and the lengths that rows had: not above zero for empty ones."""
+        """Return ``encode(X)`` and the lengths of the rows of `X`, 0 or NaN for empty rows."""
         lengths = _lengths(X)
-        dtype, dense = self.bind(X, None).dtype, isinstance(X, np.ndarray)
+        dtype = self.bind(X, None).dtype
         if ((np.abs(lengths - 1) <= 1e-6) | (lengths == 0)).all():
-            same = np.ascontiguousarray(X, dtype=dtype) if dense else X.astype(dtype, copy=False)
-            return same, lengths
+            if isinstance(X, np.ndarray):
+                return np.ascontiguousarray(X, dtype=dtype), lengths
+            return X.astype(dtype, copy=False), lengths
         by = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=lengths > 0)[:, None]
-        if not dense:
+        if not isinstance(X, np.ndarray):
             return X.multiply(by).tocsr().astype(dtype), lengths
         unit = np.zeros(X.shape, dtype)
         return np.multiply(X, by, out=unit, where=by > 0, casting="same_kind"), lengths
@@ -114,7 +116,7 @@ class VonMisesFisher(Family):
     def cosines(self, X: Matrix, theta: VonMisesFisherTheta) -> Array:
         """Return the cosines of unit rows and directions, (n_rows, n_components) in float64."""
         directions = theta.directions
-        if isinstance(X, np.ndarray):  # in double: a product in single would depend on the block
+        if isinstance(X, np.ndarray):  # in single precision, the product would depend on the block
             return np.asarray(X.astype(np.float64, copy=False) @ directions.T)
         return counts.scores(X, directions.astype(self.bind(X, None).dtype, copy=False))
 
@@ -125,7 +127,7 @@ class VonMisesFisher(Family):
         return float(self.alpha * _bessel(theta.kappas, theta.directions.shape[1])[0].sum())
 
     def n_parameters(self, theta: VonMisesFisherTheta) -> int:
-        """Return the number of free angles, and of concentrations if they are fitted."""
+        """Return the number of free angles, plus that of the concentrations if they are fitted."""
         k, d = map(int, theta.directions.shape)
         return k * (d - 1) + (k if self.kappa == "fit" else 0)
 
@@ -142,7 +144,7 @@ class VonMisesFisher(Family):
         return VonMisesFisherStats(mass, resultant)
 
     def estimate(self, stats: VonMisesFisherStats) -> VonMisesFisherTheta:
-        """Return the modes; where there is no direction, that of all rows or the first axis."""
+        """Return the modes; without a direction, that of all rows, or else the first axis."""
         d = stats.resultant.shape[1]
         pooled = _unit(stats.resultant.sum(axis=0, keepdims=True), np.eye(1, d))
         lengths = np.linalg.norm(stats.resultant, axis=1)
@@ -155,7 +157,7 @@ class VonMisesFisher(Family):
         if isinstance(X, np.ndarray):
             return self.estimate(self.stats(X, resp))
         directions, lengths = counts.resultants(X, resp, self.bind(X, None).dtype)
-        if not lengths.all():  # what `estimate` gives to components without a direction
+        if not lengths.all():  # as in `estimate`, for components without a direction
             pool = counts.accumulate(X, resp.sum(axis=1, keepdims=True, dtype=np.float64))
             directions[lengths == 0] = _unit(pool, np.eye(1, X.shape[1]))
         mass = resp.sum(axis=0, dtype=np.float64)
@@ -168,8 +170,10 @@ class VonMisesFisher(Family):
         mass = mass + self.alpha
         return _solve_kappa(np.divide(lengths, mass, out=np.zeros(len(mass)), where=mass > 0), d)
 
-    def start(self, pooled: Any, n_components: int, rng: Rng) -> VonMisesFisherTheta:
-        """Return directions about the mean row, as far from it as the rows are."""
+    def start(
+        self, pooled: VonMisesFisherStats, n_components: int, rng: Rng
+    ) -> VonMisesFisherTheta:
+        """Return random directions near the mean row, spread like the rows."""
         mode, d = self.estimate(pooled), pooled.resultant.shape[1]
         mean = pooled.resultant / max(pooled.mass[0], 1e-300)
         spread = np.sqrt(max(0.0, 1.0 - np.sum(mean * mean)) / d)
@@ -186,23 +190,28 @@ class VonMisesFisher(Family):
 
 
 def _lengths(X: Matrix) -> Array:
-    """Return the lengths of the rows (n,) in float64, NaN where they are NaN."""
+    """Return the lengths of the rows (n,) in float64; NaN for rows with NaN."""
     lengths = _root_of_squares(X)
-    small = np.flatnonzero(lengths < 1e-140)  # their squares may have become zero
+    small = np.flatnonzero(lengths < 1e-140)  # their squares may have underflowed
     if len(small):
         rows = X[small].astype(np.float64)
-        top = abs(rows).max(axis=1)
-        top = np.asarray(top.toarray() if sp.issparse(top) else top).ravel()
+        top = _largest(rows)
         by = np.divide(1.0, top, out=np.zeros(len(top)), where=top > np.finfo(np.float64).tiny)
-        scaled = sp.diags_array(by) @ rows if sp.issparse(rows) else rows * by[:, None]
+        scaled = sp.diags_array(by) @ rows if is_sparse(rows) else rows * by[:, None]
         lengths[small] = top * _root_of_squares(scaled)
     return lengths
+
+
+def _largest(X: Matrix) -> Array:
+    """Return the largest absolute value of each row, (n,)."""
+    top = abs(X).max(axis=1).toarray() if is_sparse(X) else np.abs(X).max(axis=1)
+    return np.asarray(top).ravel()
 
 
 def _root_of_squares(X: Matrix) -> Array:
     if isinstance(X, np.ndarray):
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
-    if not X.has_canonical_format:  # an entry given in parts is their sum
+    if not X.has_canonical_format:  # duplicates of an entry add up
         X = X.copy()
         X.sum_duplicates()
     squares = np.square(X.data[: X.indptr[-1]], dtype=np.float64)
@@ -219,7 +228,7 @@ def _unit(rows: Array, fallback: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def _debye(v: float) -> tuple[Polynomial, Polynomial]:
-    """Return the sum U of A&S 9.7.7, and W, by which 9.7.9 has U - t (1 - t^2) W, as of 9.3.14."""
+    """Return the sum U of A&S 9.7.7, and W, so that 9.7.9 is U - t (1 - t^2) W, by 9.3.14."""
     t, u, U, W = (Polynomial(c) for c in ([0.0, 1.0], [1.0], [0.0], [0.0]))
     for j in range(10):
         U, W = U + u / v**j, W + (u / 2 + t * u.deriv()) / v ** (j + 1)
@@ -228,9 +237,9 @@ def _debye(v: float) -> tuple[Polynomial, Polynomial]:
 
 
 def _bessel(kappa: Array, d: int) -> tuple[Array, Array]:
-    """Return log C_d(kappa) and A_d(kappa) / kappa, A_d the mean cosine, for kappa from 0 on."""
-    # The expansions are exact to rounding from order 30 on. Recurrences lead down from there, and
-    # add positive terms alone: nothing cancels, underflows or overflows.
+    """Return log C_d(kappa) and A_d(kappa) / kappa for kappa >= 0; A_d is the mean cosine."""
+    # The expansions are exact, except for rounding, from order 30 on. For lower orders we use
+    # recurrences, which add positive terms only: nothing cancels, underflows or overflows.
     top = d + 2 * max(0, 31 - d // 2)
     v = top / 2 - 1
     s = np.hypot(1.0, kappa / v)
@@ -244,7 +253,7 @@ def _bessel(kappa: Array, d: int) -> tuple[Array, Array]:
 
 
 def _solve_kappa(mean: Array, d: int) -> Array:
-    """Return kappa (k,) with A_d(kappa) = mean, by Newton's steps or else by halving."""
+    """Return kappa (k,) with A_d(kappa) = mean, by Newton steps, or by bisection if they fail."""
     mean = np.minimum(mean, 1 - 1e-12)
     low, high = np.zeros(mean.shape), np.full(mean.shape, MAX_KAPPA)
     kappa: Array = np.minimum(mean * (d - mean**2) / (1 - mean**2), high)  # Banerjee et al., 4.4
@@ -260,7 +269,7 @@ def _solve_kappa(mean: Array, d: int) -> Array:
 
 
 def _cosines(kappa: Array, d: int, rng: Rng) -> Array:
-    """Return the cosines of rows to their directions, by the rejection sampler of Wood (1994)."""
+    """Return random cosines of rows and directions, by the rejection sampler of Wood (1994)."""
     if d == 1:
         return np.where(rng.random(kappa.shape) * (1 + np.exp(-2 * kappa)) < 1, 1.0, -1.0)
     b = (d - 1) / (2 * kappa + np.hypot(2 * kappa, d - 1))

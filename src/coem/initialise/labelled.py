@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from coem.families.base import Family
+from coem.families.base import AnyFamily
 from coem.initialise.seeds import Distances, choose, scaled
 from coem.latent.block import Partition
 from coem.latent.mixture import Mixture, MixtureTheta
@@ -67,7 +67,7 @@ def _drawn(model: Mixture, part: Partition, shares: Array, rng: Rng) -> MixtureT
     return model.from_params(tuple(params), np.exp(model.prior.estimate(mass)))
 
 
-def _primed(model: Mixture, part: Partition, resp: Array) -> Iterator[tuple[Family, Any]]:
+def _primed(model: Mixture, part: Partition, resp: Array) -> Iterator[tuple[AnyFamily, Any]]:
     """Yield the family and the statistics of every view."""
     for v, family in enumerate(model.emissions.families):
         mine = resp if part.empty is None else resp * ~part.empty[:, v, np.newaxis]

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from coem.kernels import counts
-from coem.typing import Array, Matrix, Rng
+from coem.typing import Array, Matrix, Rng, is_sparse
 
 SAME = 1e-12  # squared distance below which two rows count as one
 
@@ -42,8 +41,7 @@ class Distances:
         shared = np.zeros(total.shape)
         for v, (X, squares) in enumerate(self.views):
             both = self.there[:, v, np.newaxis] & self.there[seeds, v]
-            sparse = sp.issparse(X)
-            product = counts.scores(X, X[seeds].toarray()) if sparse else X @ X[seeds].T
+            product = counts.scores(X, X[seeds].toarray()) if is_sparse(X) else X @ X[seeds].T
             apart = squares[:, np.newaxis] + squares[seeds] - 2.0 * product
             # What rounding leaves between equal rows is no distance.
             noise = 1e-6 if X.dtype == np.float32 else SAME
@@ -55,7 +53,7 @@ class Distances:
 
 def scaled(X: Matrix) -> tuple[Matrix, Array]:
     """Return unit rows if sparse, else centred ones of unit mean square, and their squares."""
-    if sp.issparse(X):
+    if is_sparse(X):
         X = X.astype(np.float64, copy=True)  # in double: small integers do not hold products
         X.sum_duplicates()
         X = normalize(X, copy=False)
@@ -69,7 +67,7 @@ def scaled(X: Matrix) -> tuple[Matrix, Array]:
 
 def squares_of(X: Matrix) -> Array:
     """Return the squared lengths of the rows, in double."""
-    if sp.issparse(X):
+    if is_sparse(X):
         return np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
     return np.asarray(np.einsum("id,id->i", X, X, dtype=np.float64))
 
@@ -134,5 +132,5 @@ def by_content(views: Sequence[Matrix], rng: Rng | None = None) -> Array:
     key = np.zeros(views[0].shape[0])
     for X in views:
         ruler = (rng or np.random.default_rng(0)).standard_normal((1, X.shape[1]))
-        key += counts.scores(X, ruler)[:, 0] if sp.issparse(X) else X @ ruler[0].astype(X.dtype)
+        key += counts.scores(X, ruler)[:, 0] if is_sparse(X) else X @ ruler[0].astype(X.dtype)
     return np.argsort(key, kind="stable")

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from coem.em import Result, em
 from coem.engine.sessions import WholeSession
 from coem.families import Gaussian, VonMisesFisher
-from coem.families.base import Family
+from coem.families.base import AnyFamily
 from coem.initialise.seeds import Distances, by_content, choose_apart, squares_of
 from coem.latent.block import Partition
 from coem.latent.emissions import Emissions
@@ -25,7 +24,7 @@ from coem.latent.weights import UniformWeights
 from coem.posterior import Hard
 from coem.protocols import Latent, Session, SummaryOut, Theta
 from coem.schedules import Constant
-from coem.typing import Array, Matrix, Rng
+from coem.typing import CSR, Array, Matrix, Rng, is_sparse
 
 BEGINNINGS = 8
 FIRST_ROUNDS = 3  # of every beginning
@@ -71,7 +70,7 @@ def spherical(model: Mixture, part: Partition) -> Callable[[Rng], Array]:
     return draw
 
 
-def k_means(model: Mixture, families: Sequence[Family], part: Partition) -> "Means | Directions":
+def k_means(model: Mixture, families: Sequence[AnyFamily], part: Partition) -> "Means | Directions":
     """Return k-means over views that are rescaled, with the coupling of a model."""
     if len(families) == 1 and isinstance(families[0], VonMisesFisher):
         return Directions(Sphere(1, model.n_components, refills=False), part)
@@ -133,7 +132,7 @@ def fill_gaps(labels: Array, fit: Array, weight: Array | None, k: int) -> None:
         labels[row] = component
 
 
-def rescaled(family: Family, X: Matrix, weight: Array | None) -> tuple[Family, Matrix]:
+def rescaled(family: AnyFamily, X: Matrix, weight: Array | None) -> tuple[AnyFamily, Matrix]:
     """Return the rows of a view as k-means is to see them, and the family that does so.
 
     Directions stay as they are; counts become directions, TF-IDF rows of unit length. Any other
@@ -143,12 +142,12 @@ def rescaled(family: Family, X: Matrix, weight: Array | None) -> tuple[Family, M
     if isinstance(family, VonMisesFisher):
         return replace(family, kappa=1.0), X
     mass = np.ones(X.shape[0]) if weight is None else weight
-    if family.nonnegative and sp.issparse(X):
+    if family.nonnegative and is_sparse(X):
         return VonMisesFisher(1.0), _tf_idf(X, mass)
     return Gaussian("unit"), _standardised(X, mass)
 
 
-def _tf_idf(X: Matrix, mass: Array) -> Matrix:
+def _tf_idf(X: CSR, mass: Array) -> CSR:
     """Return unit rows of log(1 + count) times how rare the word is."""
     X = X.astype(np.float32, copy=True)
     X.sum_duplicates()
@@ -156,20 +155,22 @@ def _tf_idf(X: Matrix, mass: Array) -> Matrix:
     frequency = np.bincount(X.indices, weights=there, minlength=X.shape[1])
     rarity = np.log((1 + mass.sum()) / (1 + frequency)) + 1
     X.data = np.log1p(X.data) * rarity[X.indices].astype(np.float32)
-    return normalize(X, copy=False)
+    unit: CSR = normalize(X, copy=False)
+    return unit
 
 
 def _standardised(X: Matrix, mass: Array) -> Matrix:
     """Return rows whose columns have one variance, together 1; sparse ones are not centred."""
     share = mass / max(float(mass.sum()), 1e-300)
     mean = np.asarray(share @ X)
-    if sp.issparse(X):
+    if is_sparse(X):
         squares = np.asarray(share @ X.multiply(X).tocsr())
         spread = np.sqrt(np.maximum(squares - mean * mean, 0.0))
     else:
-        X = X - mean
+        X = np.asarray(X - mean)
         spread = np.sqrt(share @ (X * X))
     varied = spread > 1e-12 * np.abs(mean)  # a constant column has a spread by rounding alone
     by = np.divide(1.0, spread, out=np.zeros(len(spread)), where=varied)
     by /= np.sqrt(max(int(varied.sum()), 1))
-    return X.multiply(by).tocsr() if sp.issparse(X) else X * by
+    scaled: Matrix = X.multiply(by).tocsr() if is_sparse(X) else X * by
+    return scaled

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from coem.em import Keep, Past, Round
 from coem.io.archive import read_archive, write_archive
 from coem.latent.mixture import Mixture, MixtureTheta
-from coem.typing import Array, Matrix, Theta
+from coem.typing import Array, Matrix, Theta, is_sparse
 
 SCHEMA = 3
 PLAN = "plan.zip"
@@ -119,7 +118,7 @@ class Checkpoint:
             f"{name}.log_weights": theta.log_weights,
             f"{name}.version": np.array([*theta.version, theta.latest]),
         }
-        for v, params in enumerate(theta.params):
+        for v, params in enumerate(theta.of_views):
             arrays |= {f"{name}.{v}.{i}": part for i, part in enumerate(flat_theta((params,)))}
         return arrays
 
@@ -135,13 +134,15 @@ class Checkpoint:
         return MixtureTheta(params, log_weights, tuple(version), latest)
 
 
-def fingerprint(params: dict[str, Any], parts: Iterable[Matrix]) -> str:
+def fingerprint(params: dict[str, Any], parts: Iterable[Matrix | None]) -> str:
     """Return a digest of the parameters of a fit and of all its data; a part may be None."""
     digest = hashlib.blake2b(repr(sorted(params.items())).encode())
     for part in parts:
-        pieces = [part]
-        if sp.issparse(part):
+        pieces: list[Array | None]
+        if part is not None and is_sparse(part):
             pieces = [np.array(part.shape), part.indptr, part.indices, part.data]
+        else:
+            pieces = [part]
         for piece in pieces:
             if piece is not None:
                 digest.update(f"{piece.dtype}{piece.shape}".encode())

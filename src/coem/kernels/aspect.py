@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coem.kernels import _compiled, threads
-from coem.typing import Array, Matrix
+from coem.typing import CSR, Array, Matrix
 
 LANES = 8
 PIECES = 16  # most parts that rows or columns are cut into
@@ -77,9 +77,10 @@ class Pairs:
         )
 
     @property
-    def matrix(self) -> Matrix:
+    def matrix(self) -> CSR:
         """The counts as a CSR matrix, in units of `unit`."""
-        return sp.csr_matrix((self.counts, self.columns, self.indptr), shape=self.shape)
+        matrix: CSR = sp.csr_matrix((self.counts, self.columns, self.indptr), shape=self.shape)
+        return matrix
 
     @property
     def marginals(self) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coem.kernels import _compiled, threads
-from coem.typing import Array, Matrix
+from coem.typing import CSR, Array
 
 LANES = 8
 ENTRIES = 4096  # fewest rows of a component that are worth sums of their own
@@ -44,14 +44,14 @@ def as_table(values: Array) -> Array:
     return table
 
 
-def scores(X: Matrix, table: Array) -> Array:
+def scores(X: CSR, table: Array) -> Array:
     """Return ``X @ table.T`` as float64, multiplied in the precision of `table`."""
     out = np.empty((X.shape[0], table.shape[0]))
     _compiled.scores(*csr_arrays(X, table.shape[1]), memory_of(table), out)
     return out
 
 
-def accumulate(X: Matrix, resp: Array) -> Array:
+def accumulate(X: CSR, resp: Array) -> Array:
     """Return ``resp.T @ X`` of shape (n_components, n_features), summed in float64.
 
     Where most responsibilities are zero, each component visits its own rows only. The order of
@@ -64,9 +64,7 @@ def accumulate(X: Matrix, resp: Array) -> Array:
     return sums
 
 
-def nearest(
-    X: Matrix, table: Array, scale: Array, rows: slice, labels: Array, values: Array
-) -> None:
+def nearest(X: CSR, table: Array, scale: Array, rows: slice, labels: Array, values: Array) -> None:
     """Set `labels` and `values` of some rows to the largest of ``X @ table.T * scale``.
 
     Of equals the first wins. `labels` (int32) and `values` (float64) have an entry for every row.
@@ -86,7 +84,7 @@ def log_table(sums: Array, alpha: float, dtype: Any) -> Array:
     return table
 
 
-def maximise(X: Matrix, resp: Array, alpha: float, dtype: Any) -> Array:
+def maximise(X: CSR, resp: Array, alpha: float, dtype: Any) -> Array:
     """Return ``log_table(accumulate(X, resp), alpha, dtype)``, bit by bit, in less memory.
 
     Only the sums of some components exist at a time, and are still in the cache when their
@@ -100,7 +98,7 @@ def maximise(X: Matrix, resp: Array, alpha: float, dtype: Any) -> Array:
     return table
 
 
-def resultants(X: Matrix, resp: Array, dtype: Any) -> tuple[Array, Array]:
+def resultants(X: CSR, resp: Array, dtype: Any) -> tuple[Array, Array]:
     """Return the rows of ``resp.T @ X`` scaled to unit length, as a table, and their lengths.
 
     A row of zeros stays one. As in `maximise`, only the sums of some components exist at a time.
@@ -136,7 +134,7 @@ def _unit(table: Array, sums: Array, lengths: Array, first: int) -> None:
 class _Rows:
     """Rows with responsibilities, to be summed for `width` components at a time."""
 
-    def __init__(self, X: Matrix, resp: Array) -> None:
+    def __init__(self, X: CSR, resp: Array) -> None:
         n, k = resp.shape
         if n != X.shape[0]:
             raise ValueError(f"{n} rows of responsibilities for {X.shape[0]} rows")
@@ -278,7 +276,7 @@ def is_table(values: Array) -> bool:
     return bool(same_start and values.flags.f_contiguous)
 
 
-def csr_arrays(X: Matrix, n_features: int) -> Triple:
+def csr_arrays(X: CSR, n_features: int) -> Triple:
     """Return the arrays of a CSR matrix, converting its values only if no kernel reads them."""
     if not sp.issparse(X) or X.format != "csr":
         raise TypeError("the kernels take CSR matrices")

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from coem.kernels import _compiled, counts, threads
-from coem.typing import Array, Matrix
+from coem.typing import CSR, Array, Matrix, is_sparse
 
 CHUNK = 1024  # dense rows that are turned to double at a time
 # A sum is made anew when so many times its rows' weight have come and gone: what is left of large
@@ -52,7 +51,7 @@ class Lloyd:
     def __init__(self, X: Matrix, parts: Sequence[tuple[slice, Matrix]], n_clusters: int) -> None:
         n, d = X.shape
         self.X = X
-        self._csr = counts.csr_arrays(X, d) if sp.issparse(X) else None
+        self._csr = counts.csr_arrays(X, d) if is_sparse(X) else None
         self.parts = parts
         self.k = n_clusters
         self.labels = np.zeros(n, dtype=np.int32)
@@ -66,8 +65,8 @@ class Lloyd:
 
     def assign(self, directions: Array) -> None:
         """Give every row to the direction with the largest cosine; of equals the first wins."""
-        if sp.issparse(self.X):
-            self._assign(counts.as_table(directions), np.ones(self.k))
+        if is_sparse(self.X):
+            self._assign(self.X, counts.as_table(directions), np.ones(self.k))
             return
 
         def work(part: tuple[slice, Matrix]) -> None:
@@ -102,11 +101,12 @@ class Lloyd:
         if not self._table_is_new:
             counts.fill_table(self._table, self.sums)
             self._table_is_new = True
-        self._assign(self._table, 1.0 / self.lengths)
+        assert is_sparse(self.X)
+        self._assign(self.X, self._table, 1.0 / self.lengths)
 
-    def _assign(self, table: Array, scale: Array) -> None:
+    def _assign(self, X: CSR, table: Array, scale: Array) -> None:
         def work(part: tuple[slice, Matrix]) -> None:
-            counts.nearest(self.X, table, scale, part[0], self.labels, self.cosines)
+            counts.nearest(X, table, scale, part[0], self.labels, self.cosines)
 
         threads.spread(work, self.parts)
 
@@ -137,9 +137,10 @@ class Lloyd:
 
     def _is_little(self, rows: Array) -> bool:
         """Tell if it costs less to move rows than to make the table of all sums again."""
-        if not (self._table_is_new and self.X.has_sorted_indices):
+        X = self.X
+        if not (self._table_is_new and is_sparse(X) and X.has_sorted_indices):
             return False
-        moved = int((self.X.indptr[rows + 1] - self.X.indptr[rows]).sum())
+        moved = int((X.indptr[rows + 1] - X.indptr[rows]).sum())
         return DEAR * moved < self.sums.size
 
     def _move(self, changes: _Changes, csr: counts.Triple, memory: Array) -> None:

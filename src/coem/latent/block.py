@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from coem.typing import Array, Matrix
+from coem.typing import CSR, Array, Matrix, is_sparse
 
 # Most rows of a block. Blocks depend on the data alone and never on the number of threads, so that
 # sums over them come out the same, bit by bit.
@@ -145,10 +145,10 @@ def fill_resp(resp: Array, given: Array) -> None:
 
 def rows_of(X: Matrix, lo: int, hi: int) -> Matrix:
     """Return rows `lo` to `hi` as a view of the same memory."""
-    if not sp.issparse(X):
+    if not is_sparse(X):
         return X[lo:hi]
     first, last = X.indptr[lo], X.indptr[hi]
-    part = sp.csr_matrix((hi - lo, X.shape[1]), dtype=X.dtype)
+    part: CSR = sp.csr_matrix((hi - lo, X.shape[1]), dtype=X.dtype)
     # Set, not passed to the constructor, which would copy or recast 64-bit indices.
     part.indptr, part.indices = X.indptr[lo : hi + 1] - first, X.indices[first:last]
     part.data = X.data[first:last]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coem.families.base import Family
+from coem.families.base import AnyFamily
 from coem.kernels import threads
 from coem.latent.block import Block, Partition
 from coem.stats import Stats
@@ -15,7 +15,7 @@ from coem.typing import Array, Matrix, Theta
 class Emissions:
     """The families of the views, whatever the prior over the hidden components is."""
 
-    families: tuple[Family, ...]
+    families: tuple[AnyFamily, ...]
 
     def __len__(self) -> int:
         """Return the number of views."""
@@ -48,27 +48,32 @@ class Emissions:
     def stats(self, part: Partition, v: int, weighted: Array) -> Stats:
         """Return the statistics of view `v` under weighted responsibilities."""
         family = self.families[v]
+        stats: Stats
         if family.wide:
-            return family.stats(part.views[v], weighted)
-        gathered: Stats = threads.add_up(
-            lambda block: family.stats(block.views[v], weighted[block.rows]), part.blocks
-        )
-        return gathered
+            stats = family.stats(part.views[v], weighted)
+        else:
+            stats = threads.add_up(
+                lambda block: family.stats(block.views[v], weighted[block.rows]), part.blocks
+            )
+        return stats
 
     def estimate(self, v: int, stats: Stats | None) -> Theta:
         """Return the parameters of view `v` for the statistics of all rows."""
-        return self.families[v].estimate(stats)
+        theta: Theta = self.families[v].estimate(stats)
+        return theta
 
     def maximise(self, part: Partition, v: int, resp: Array) -> Theta:
         """Return the parameters of view `v` for responsibilities of all rows."""
         family, weighted = self.families[v], self.weighted(part, v, resp)
         if family.wide:
-            return family.maximise(part.views[v], weighted)
-        return family.estimate(self.stats(part, v, weighted))
+            theta: Theta = family.maximise(part.views[v], weighted)
+            return theta
+        return self.estimate(v, self.stats(part, v, weighted))
 
 
-def pooled(family: Family, X: Matrix, weight: Array | None, empty: Array | None) -> Stats:
+def pooled(family: AnyFamily, X: Matrix, weight: Array | None, empty: Array | None) -> Stats:
     """Return the statistics of all rows as one component."""
     mass = np.ones(X.shape[0]) if weight is None else weight
     mass = mass if empty is None else mass * ~empty
-    return family.stats(X, np.asarray(mass, dtype=np.float64)[:, np.newaxis])
+    stats: Stats = family.stats(X, np.asarray(mass, dtype=np.float64)[:, np.newaxis])
+    return stats

@@ -41,7 +41,7 @@ class Fitted:
 
     def log_prob(self, block: Block, v: int) -> Array:
         """Return log p(x | component) of one view, (n, k)."""
-        return self.mixture.emissions.log_prob(block, self.theta.params[v], v)
+        return self.mixture.emissions.log_prob(block, self.theta.of_view(v), v)
 
     def joint(self, block: Block, beta: float) -> Posterior:
         """Return the posterior of all views together, 2005, Eq. 19."""

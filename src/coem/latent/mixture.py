@@ -40,6 +40,17 @@ class MixtureTheta:
         """True if every view has parameters."""
         return all(p is not None for p in self.params)
 
+    def of_view(self, v: int) -> Theta:
+        """Return the parameters of view `v`, which must have some."""
+        params = self.params[v]
+        assert params is not None
+        return params
+
+    @property
+    def of_views(self) -> tuple[Theta, ...]:
+        """The parameters of all views, which must all have some."""
+        return tuple(self.of_view(v) for v in range(len(self.params)))
+
     @property
     def weights(self) -> Array:
         """Mixture weights of the most recent M step, of shape (n_components,)."""
@@ -151,7 +162,7 @@ class Mixture:
     ) -> Look:
         """Compute one slot of the state for one block."""
         views = self.slots[s]
-        parts = [self.emissions.log_prob(block, theta.params[v], v) for v in views]
+        parts = [self.emissions.log_prob(block, theta.of_view(v), v) for v in views]
         log_weights = theta.log_weights[views[0]]
         result = self.rule.apply(
             reduce(np.add, parts),  # all views together (2005, Eq. 19) if they share a posterior
@@ -202,7 +213,7 @@ class Mixture:
         with the latest ones.
         """
         rows = theta.log_weights[[slot[0] for slot in self.slots]]
-        prior = self.emissions.log_prior(theta.params)
+        prior = self.emissions.log_prior(theta.of_views)
         objective = summary.objective + (prior + self.prior.log_prior(rows))
         if self.n_turns == 1:
             return Value(objective, objective)

@@ -16,7 +16,7 @@ import numpy as np
 from coem.latent.aspect import Aspects
 from coem.latent.traffic import Traffic
 from coem.run_coupling import PATHS, Path, RunCoupling, Via
-from coem.typing import Array, Matrix
+from coem.typing import CSR, Array
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -42,7 +42,7 @@ Learnt = tuple[dict[str, Array], list[Any]]  # parameters by name, and the links
 
 
 def couple_runs(
-    runs: Sequence[Aspects], coupling: RunCoupling, counts: Matrix = None, turn: int = 0
+    runs: Sequence[Aspects], coupling: RunCoupling, counts: CSR | None = None, turn: int = 0
 ) -> tuple[list[Aspects], list[Link]]:
     """Return the coupled parameters of every run, and the transitions; p(h) stays as it is."""
 
@@ -55,7 +55,7 @@ def couple_runs(
 
 
 def couple_hubs(
-    runs: Sequence[Traffic], coupling: RunCoupling, counts: Matrix = None, turn: int = 0
+    runs: Sequence[Traffic], coupling: RunCoupling, counts: CSR | None = None, turn: int = 0
 ) -> tuple[list[Traffic], list[HubLink]]:
     """Return the coupled parameters of every run of a traffic model (Lin 2006, Sec. 5).
 
@@ -98,7 +98,7 @@ def _mean(tables: list[Array]) -> Array:
 
 
 def _links(
-    runs: Sequence[Aspects], run: int, other: int, via: Via, counts: Matrix
+    runs: Sequence[Aspects], run: int, other: int, via: Via, counts: CSR | None
 ) -> tuple[Link, Link]:
     """Return the transitions for p(x|h) and p(y|h), the same one where they share a path."""
     # The run with the lower number is H1: read from H2, the path goes the other way round.
@@ -110,7 +110,7 @@ def _links(
     return to_x, Link(run, other, "".join(y_path), transition(a, b, y_path, counts))
 
 
-def transition(a: Aspects, b: Aspects, path: Path, counts: Matrix = None) -> Array:
+def transition(a: Aspects, b: Aspects, path: Path, counts: CSR | None = None) -> Array:
     """Return p(h2|h1) of shape (k1, k2) for the states of `a` and `b`, along a path.
 
     Through one variable z it is sum_z p(z|h1) p(h2|z); through two, p~(z2|z1) of the counts
@@ -118,6 +118,7 @@ def transition(a: Aspects, b: Aspects, path: Path, counts: Matrix = None) -> Arr
     """
     first, last = _given_h(a, path[0]), _posterior(b, path[-1])
     if len(path) > 1:
+        assert counts is not None
         last = _step(counts if path[0] == "x" else counts.T, last)
     product = np.asarray(first @ last)
     # Rounding, and mass that lies on rows or columns without counts.
@@ -139,7 +140,10 @@ def _posterior(aspects: Aspects, variable: str) -> Array:
     return np.where(whole > TINY, joint / np.maximum(whole, TINY), aspects.weights)
 
 
-def _step(counts: Matrix, values: Array) -> Array:
-    """Return sum_z2 p~(z2|z1) values(z2); zero for a z1 without counts."""
+def _step(counts: Any, values: Array) -> Array:
+    """Return sum_z2 p~(z2|z1) values(z2); zero for a z1 without counts.
+
+    `counts` is CSR, or a transposed CSR matrix.
+    """
     whole = np.asarray(counts.sum(axis=1), dtype=np.float64).reshape(-1, 1)
     return np.asarray(counts @ values) / np.maximum(whole, TINY)
