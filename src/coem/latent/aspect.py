@@ -1,4 +1,4 @@
-"""The aspect model: one hidden state for every count, p(x, y) = sum_h p(h) p(x|h) p(y|h)."""
+"""The aspect model: p(x, y) = sum_h p(h) p(x|h) p(y|h), with one hidden component per count."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
@@ -14,7 +14,7 @@ TINY = float(np.finfo(np.float64).tiny)
 
 
 class Aspects(NamedTuple):
-    """Parameters as people read them; the first axis is the component."""
+    """The parameters in the form that users see; the first axis is the component."""
 
     weights: Array  # (k,): p(h)
     x_given_h: Array  # (k, n)
@@ -22,7 +22,10 @@ class Aspects(NamedTuple):
 
 
 class Tables(Protocol):
-    """What p(x, y) is computed from: a sum of products of cells, of an x and of a y."""
+    """The tables that p(x, y) is computed from.
+
+    p(x, y) is the sum over the cells of: weight of the cell, times the cell of x, times that of y.
+    """
 
     @property
     def x(self) -> Array:
@@ -39,7 +42,7 @@ class Tables(Protocol):
 
 @dataclass(frozen=True)
 class AspectTheta:
-    """Parameters as the kernels read them: tables of p(x|h) and p(y|h), padded (see kernels)."""
+    """The parameters in the form that the kernels read: padded tables of p(x|h) and p(y|h)."""
 
     weights: Array  # (k,), float64
     x: Array  # (n, width)
@@ -51,7 +54,7 @@ class AspectTheta:
         return True
 
     def without(self, turn: int) -> Self:
-        """Return the parameters: the M step needs all of the old ones to make the new ones."""
+        """Return all parameters: the M step needs the old ones to compute the new ones."""
         return self
 
     @property
@@ -66,13 +69,13 @@ class AspectTheta:
 
     @property
     def plain(self) -> Aspects:
-        """The parameters as people read them, without copies of the tables."""
+        """The parameters in the form that users see; the tables are not copied."""
         k = self.n_components
         return Aspects(self.weights, self.x[:, :k].T, self.y[:, :k].T)
 
     @classmethod
     def of(cls, aspects: Aspects, dtype: Any) -> Self:
-        """Return given parameters in the form of the kernels."""
+        """Convert parameters to the form that the kernels read."""
         weights = np.array(aspects.weights, dtype=np.float64)
         x, y = (kernel.as_table(np.asarray(table), dtype) for table in aspects[1:])
         return cls(weights, x, y)
@@ -80,7 +83,10 @@ class AspectTheta:
 
 @dataclass(frozen=True)
 class AspectSummary:
-    """What the E step knows of all counts; there is one view, so nothing to agree upon."""
+    """What the E step computes from all counts.
+
+    There is only one view, so dissent is 0 and the agreement rate is 1.
+    """
 
     objective: float
     log_likelihood: tuple[float, ...]
@@ -92,22 +98,22 @@ class AspectSummary:
 
 @dataclass
 class AspectState:
-    """What the E step leaves for the M step, and memory that serves every round."""
+    """What the E step passes to the M step, in memory that is reused in every round."""
 
-    theta: "AspectTheta | None"  # the parameters that it was inferred from
-    x: Array  # the tables that the E step used, tempered
+    theta: "AspectTheta | None"  # the parameters of the last E step
+    x: Array  # the tempered tables that the E step used
     y: Array
     weights: Array  # (width,)
     ratios: Array  # count / p(x, y) of every non-zero
     sums: Array  # (n, width), expected counts of rows
-    totals: Array  # (k,), of components
+    totals: Array  # (k,), expected counts of components
     evidence: float = 0.0  # sum of counts log p(x, y), if beta was 1
     tempered: tuple[Array, Array] | None = None
 
 
 @dataclass(frozen=True)
 class AspectData:
-    """The counts, and those that are held out to stop early. Runs share them."""
+    """The counts, and the held-out counts for early stopping. All runs share them."""
 
     pairs: Pairs
     held_out: Pairs | None = None
@@ -117,12 +123,12 @@ class AspectData:
 class Aspect:
     """The aspect model, also known as probabilistic latent semantic analysis (Lin 2006, Sec. 3.1).
 
-    `x_prior` and `y_prior` are pseudo-counts of every cell of p(x|h) and p(y|h): Dirichlet priors
-    of which the M step takes the mode, so that the objective, which has their logarithms, never
-    falls at a fixed beta.
+    `x_prior` and `y_prior` are the pseudo-counts of every cell of p(x|h) and p(y|h). They are
+    Dirichlet priors. The M step takes the mode, and the objective includes the log priors, so the
+    objective never falls at a fixed beta.
 
-    It is a `Latent` and no `AdditiveLatent`: the E step goes by rows and the M step by columns, and
-    every row has parameters of its own.
+    This is a `Latent`, not an `AdditiveLatent`: the E step runs over rows, the M step runs over
+    columns, and every row has its own parameters.
     """
 
     n_components: int
@@ -142,10 +148,10 @@ class Aspect:
     # -- starts ------------------------------------------------------------------------------
 
     def random(self, pairs: Pairs, rng: Rng) -> AspectTheta:
-        """Return a random start: p(x) for every p(x|h), and p(y|h) about p(y).
+        """Return a random start: p(x|h) = p(x) for every h, and a random p(y|h) near p(y).
 
-        Nothing is drawn for a row, so that a row of weight 2 and a row given twice lead to the
-        same fit; the first M step tells the p(x|h) apart.
+        No random number belongs to a row. So a row of weight 2 leads to the same fit as the same
+        row given twice. The first M step makes the p(x|h) differ.
         """
         n, m = pairs.shape
         k = self.n_components
@@ -160,10 +166,10 @@ class Aspect:
     def infer(
         self, part: AspectData, theta: AspectTheta, clock: Clock, state: AspectState | None
     ) -> AspectState:
-        """Expect the counts of rows and components; columns wait for the M step.
+        """Compute the expected counts of rows and components; the M step computes those of columns.
 
-        The posterior of DAEM is p(h|x, y) to the power of beta, normalised (Ueda & Nakano 1998):
-        its factors are raised once, not once for every non-zero.
+        The posterior of DAEM is p(h|x, y) to the power of beta, normalised (Ueda & Nakano 1998).
+        The factors are raised to that power once, not once for every non-zero.
         """
         if state is not None and state.theta is theta:
             return state
@@ -188,13 +194,14 @@ class Aspect:
         """Return the objective and the log likelihood.
 
         The objective is the tempered log likelihood 1/beta sum n(x, y) log sum_h (p(h) p(x|h)
-        p(y|h))^beta. The log likelihood is that of the held-out counts, if there are any; while
-        beta is not 1, that of the counts themselves is left out, as it would take another pass.
+        p(y|h))^beta. The log likelihood is that of the held-out counts, if there are any. If there
+        are none, it is that of the counts, and it is left out while beta is not 1, because it
+        would take another pass over the counts.
         """
         return summarise(part, theta, state.evidence, clock.betas[0])
 
     def _temper(self, state: AspectState, theta: AspectTheta, beta: float) -> None:
-        """Set the factors of the posterior."""
+        """Store the tempered factors of the posterior in `state`."""
         if beta == 1:
             state.x, state.y, state.weights = theta.x, theta.y, theta.cells
             return
@@ -208,7 +215,7 @@ class Aspect:
         state.weights = kernel.padded(raised, width, dtype)
 
     def value(self, summary: AspectSummary, theta: AspectTheta) -> Value:
-        """Return the objective with the log prior of the parameters, without its constant."""
+        """Return the objective plus the log prior of the parameters, up to a constant."""
         log_prior = 0.0
         for prior, table in ((self.x_prior, theta.x), (self.y_prior, theta.y)):
             if prior > 0:
@@ -220,10 +227,10 @@ class Aspect:
     def maximise(
         self, part: AspectData, theta: AspectTheta, turn: int, clock: Clock, state: AspectState
     ) -> AspectTheta:
-        """Return the shares of the expected counts (Lin 2006, Sec. 3.1).
+        """Return the normalised expected counts (Lin 2006, Sec. 3.1).
 
-        The expected counts of the components are the same whether added up by rows or by columns,
-        so that those of columns are divided as they come.
+        The expected counts of a component have the same sum over rows as over columns. So the
+        counts of columns are normalised while they are computed.
         """
         pairs, totals = part.pairs, state.totals
         to_x = shares(totals, len(theta.x), self.x_prior / pairs.unit)
@@ -238,16 +245,16 @@ class Aspect:
 
 
 def shares(totals: Array, n: int, prior: float) -> tuple[Array, Array]:
-    """Return scale and shift from expected counts to shares; uniform if there are none."""
+    """Return scale and shift from expected counts to probabilities; uniform without counts."""
     mass = totals + n * prior
-    gone = mass < TINY * 1e20  # the inverse would be next to infinite
+    gone = mass < TINY * 1e20  # the inverse would be almost infinite
     scale = np.where(gone, 0.0, 1.0 / np.where(gone, 1.0, mass))
     shift = np.where(gone, 1.0 / max(n, 1), prior * scale)
     width = kernel.width_of(len(totals))
     return kernel.padded(scale, width, np.float64), kernel.padded(shift, width, np.float64)
 
 
-# -- what a model says of counts ----------------------------------------------------------------
+# -- scores of counts under a model -------------------------------------------------------------
 
 
 def summarise(data: AspectData, theta: Tables, evidence: float, beta: float) -> AspectSummary:
@@ -264,20 +271,20 @@ def log_likelihood(pairs: Pairs, theta: Tables) -> float:
 
 
 def divergence(pairs: Pairs, theta: Tables) -> float:
-    """Return KL(p~ || p) in nats, what EM makes small (Lin 2006, Sec. 3.1); 0 without counts."""
+    """Return KL(p~ || p) in nats, which EM minimises (Lin 2006, Sec. 3.1); 0 without counts."""
     return to_divergence(pairs, log_likelihood(pairs, theta))
 
 
 def to_divergence(pairs: Pairs, evidence: float) -> float:
-    """Return KL(p~ || p) for the log likelihood of all counts; rounding never makes it negative."""
+    """Return KL(p~ || p) from the log likelihood of all counts; at least 0 despite rounding."""
     return max(-pairs.entropy - evidence / pairs.total, 0.0) if pairs.total > 0 else 0.0
 
 
 def fold_in(pairs: Pairs, theta: AspectTheta, max_iter: int, tol: float) -> Array:
-    """Return p(h | row) of rows that the model has not seen, of shape (n, k).
+    """Return p(h | row) for rows that the model has not seen, of shape (n, k).
 
-    EM for the shares of each row by itself, p(y|h) being fixed, from p(h) on. A row without
-    counts, or with none that the model holds possible, keeps p(h).
+    EM estimates p(h | row) for each row separately, starting from p(h), while p(y|h) stays fixed.
+    A row keeps p(h) if it has no counts, or if the model gives all of them probability zero.
     """
     shares = kernel.fold_in(pairs, theta.y, theta.cells, max_iter, tol)[:, : theta.n_components]
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))

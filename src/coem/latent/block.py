@@ -1,4 +1,4 @@
-"""Partitions and their blocks: rows, and what is known about them."""
+"""Partitions and blocks: rows with their weights, labels and empty views."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,20 +11,20 @@ import scipy.sparse as sp
 
 from coem.typing import CSR, Array, Matrix, is_sparse
 
-# Most rows of a block. Blocks depend on the data alone and never on the number of threads, so that
-# sums over them come out the same, bit by bit.
+# The largest number of rows in a block. Blocks depend only on the data, never on the number of
+# threads, so that sums over blocks are the same bit for bit.
 BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows in every view, and what is known about them."""
+    """Some rows of every view, with their weights, their labels and where they are empty."""
 
     rows: slice
     views: tuple[Matrix, ...]
-    empty: Array | None  # (n, n_views) bool, or None: no view is empty anywhere
-    weight: Array | None  # (n,), or None: ones
-    allowed: Array | None  # (n, n_components) bool, or None: no labels
+    empty: Array | None  # (n, n_views) bool, or None if no row is empty in any view
+    weight: Array | None  # (n,), or None if all weights are one
+    allowed: Array | None  # (n, n_components) bool, or None without labels
 
     @property
     def n_rows(self) -> int:
@@ -32,21 +32,21 @@ class Block:
         return int(self.rows.stop - self.rows.start)
 
     def row_weight(self) -> Array:
-        """Return the weights, zero for rows that are empty in every view."""
+        """Return the weights of the rows; zero for rows that are empty in every view."""
         weight = np.ones(self.n_rows) if self.weight is None else self.weight
         return weight if self.empty is None else weight * ~self.empty.all(axis=1)
 
     def blank(self, v: int) -> Array | None:
-        """Return which rows are empty in view `v`, or None if no row is."""
+        """Return which rows are empty in view `v`, or None if there are none."""
         return None if self.empty is None or not self.empty[:, v].any() else self.empty[:, v]
 
     def view_weight(self, v: int) -> Array:
-        """Return the weights, zero for rows that are empty in view `v`."""
+        """Return the weights of the rows; zero for rows that are empty in view `v`."""
         weight = np.ones(self.n_rows) if self.weight is None else self.weight
         return weight if self.empty is None else weight * ~self.empty[:, v]
 
     def one_row(self, i: int) -> "Block":
-        """Return the block of row `i` alone."""
+        """Return a block that has only row `i`."""
         empty = None if self.empty is None else self.empty[i : i + 1]
         views = tuple(rows_of(X, i, i + 1) for X in self.views)
         return Block(slice(0, 1), views, empty, None, None)
@@ -54,30 +54,31 @@ class Block:
 
 @dataclass(frozen=True)
 class Partition:
-    """Encoded views with what is known about their rows, cut into blocks without copying.
+    """Encoded views with the weights and labels of their rows, cut into blocks without copying.
 
-    `given` stands for the posteriors until the views have parameters: responsibilities
-    (n_rows, n_components), the same for all views or with one such array per view in front, or
-    whole numbers (n_rows,), (1, n_rows) or (n_views, n_rows) for the component of every row.
+    `given` takes the place of the posteriors until the views have parameters. It has either
+    responsibilities of shape (n_rows, n_components), the same for all views, or (n_views, n_rows,
+    n_components); or the component of every row, as integers of shape (n_rows,), (1, n_rows) or
+    (n_views, n_rows).
     """
 
     views: tuple[Matrix, ...]
-    empty: Array | None = None  # (n, n_views) bool, or None: no view is empty anywhere
-    weight: Array | None = None  # (n,), or None: ones
-    allowed: Array | None = None  # (n, n_components) bool, or None: no labels
+    empty: Array | None = None  # (n, n_views) bool, or None if no row is empty in any view
+    weight: Array | None = None  # (n,), or None if all weights are one
+    allowed: Array | None = None  # (n, n_components) bool, or None without labels
     given: Array | None = None
     block_rows: int = BLOCK_ROWS
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the rows once, and not a second time as blocks."""
+        """Pickle the rows only; the blocks are computed again from them."""
         fields = self.views, self.empty, self.weight, self.allowed, self.given, self.block_rows
         return Partition, fields
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """The rows in blocks, each the task of one thread."""
+        """The rows in blocks; each block is one task for one thread."""
         n_blocks = -(-self.n_rows // self.block_rows)
-        n_blocks += n_blocks % 2 if n_blocks > 1 else 0  # even shares for two, four, ... threads
+        n_blocks += n_blocks % 2 if n_blocks > 1 else 0  # an even number divides well among threads
         cuts = np.linspace(0, self.n_rows, n_blocks + 1).astype(int).tolist()
         return [self._block(lo, hi) for lo, hi in pairwise(cuts)]
 
@@ -87,11 +88,11 @@ class Partition:
         return int(self.views[0].shape[0])
 
     def starting_from(self, given: Array | None) -> "Partition":
-        """Return the same rows with a start."""
+        """Return the same rows with `given` as their start."""
         return replace(self, given=given)
 
     def cut(self, bounds: Sequence[int]) -> list["Partition"]:
-        """Return the partitions between the given rows, without copying."""
+        """Cut the rows at `bounds` and return the parts as partitions, without copying."""
         parts = []
         for lo, hi in pairwise([0, *bounds, self.n_rows]):
             block = self._block(lo, hi)
@@ -108,14 +109,14 @@ class Partition:
         return parts
 
     def view_weight(self, v: int) -> Array | None:
-        """Return the weights of the rows in view `v`, zero where it is empty; None for all ones."""
+        """Return the weights of the rows, zero where view `v` is empty; None if all are one."""
         blank = None if self.empty is None or not self.empty[:, v].any() else self.empty[:, v]
         if blank is None:
             return self.weight
         return (~blank).astype(np.float64) if self.weight is None else self.weight * ~blank
 
     def row_weight(self) -> Array:
-        """Return the weights of the rows, zero for rows that are empty in every view."""
+        """Return the weights of the rows; zero for rows that are empty in every view."""
         return np.concatenate([block.row_weight() for block in self.blocks])
 
     def _block(self, lo: int, hi: int) -> Block:
@@ -129,12 +130,12 @@ class Partition:
 
 
 def given_rows(given: Array, rows: slice) -> Array:
-    """Return some rows of a start: the last axis of components, or the last but one of shares."""
+    """Return some rows of a start, which has either components or responsibilities."""
     return given[..., rows] if given.dtype.kind in "iu" else given[..., rows, :]
 
 
 def fill_resp(resp: Array, given: Array) -> None:
-    """Set the responsibilities (n_slots, n, k) of all slots to a start."""
+    """Set the responsibilities (n_slots, n, k) of all slots to the start `given`."""
     if given.dtype.kind not in "iu":
         resp[...] = given
         return
@@ -156,5 +157,5 @@ def rows_of(X: Matrix, lo: int, hi: int) -> Matrix:
 
 
 def any_empty(columns: Sequence[Array]) -> Array | None:
-    """Return the (n_rows, n_views) array of empty rows, or None if there are none."""
+    """Return which rows are empty in which view, (n_rows, n_views), or None if there are none."""
     return np.stack(columns, axis=1) if any(column.any() for column in columns) else None

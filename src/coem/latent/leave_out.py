@@ -1,4 +1,4 @@
-"""Leave-one-out: what a fitted mixture thinks of a row that it has not seen."""
+"""Leave-one-out: the score of a row under a fitted mixture that has not seen the row."""
 
 import numpy as np
 
@@ -13,9 +13,10 @@ def leave_one_out(
 ) -> Array:
     """Return log(weight p(x | component)) of some rows, each under a model without that row.
 
-    The row's own share is taken out of the statistics of the next M step, and the parameters are
-    estimated from what is left. That is the M step on the other rows; their posteriors, which
-    `state` holds, are those of the fit with the row. The statistics are gathered once.
+    The row's own share is subtracted from the statistics of the next M step, and the parameters
+    are estimated from the rest. This equals an M step on the other rows. The posteriors of the
+    other rows, which `state` holds, still come from the fit with the row. The statistics are
+    computed once for all rows.
 
     Returns
     -------
@@ -36,14 +37,14 @@ def leave_one_out(
         weights.append([np.exp(model.prior.estimate(row)) for row in left])
     if model.n_turns > 1 and part.empty is not None and not part.empty.all():
         weights = [weights[v] for v in np.flatnonzero(~part.empty.all(axis=0))]
-    # Per view they differ, and predictions take their mean (2005, Eq. 16).
+    # Each view has its own weights, and predictions take the mean (2005, Eq. 16).
     return np.asarray(total + safe_log(np.mean(weights, axis=0)))
 
 
 def _own_mass(
     model: Mixture, part: Partition, state: MixtureState, rows: Array, resp: Array
 ) -> Array:
-    """Return what each row adds to the mass of the components."""
+    """Return how much each row adds to the mass of the components."""
     empty = None if part.empty is None else part.empty[rows]
     share = model.prior.lesson(state.resp[:, rows], resp[rows], empty)
     weight = np.ones(len(rows)) if part.weight is None else part.weight[rows]

@@ -1,8 +1,9 @@
 """Transitions between runs through the rows that their components share.
 
-Any model that assigns rows has them, whatever its families and views: p(h2|h1) is the share of the
-rows of h1, by mass, that the other run gives to h2 (the path H1 - D - H2 of Lin 2006, Sec. 4.3).
-They tell what one run knows in the components of another, and which components recur.
+Any model that assigns rows to components has such transitions, whatever its families and views:
+p(h2|h1) is the share of the rows of h1, by mass, that the other run gives to h2 (the path
+H1 - D - H2 of Lin 2006, Sec. 4.3). They translate what one run has learnt into the components of
+another, and show which components recur.
 """
 
 from collections.abc import Sequence
@@ -15,31 +16,31 @@ from coem.latent.transitions import Link
 from coem.run_coupling import RunCoupling
 from coem.typing import Array
 
-MOST = 0.5 + 1e-9  # a half is not most of it, whatever rounding says
+MOST = 0.5 + 1e-9  # exactly one half does not count as most, even after rounding
 TIGHT = 1e-12
 
 
 def shared_mass(a: Array, b: Array, weight: Array | None = None) -> Array:
-    """Return the mass of rows that components of two runs share, (k1, k2), in double.
+    """Return the mass of rows that components of two runs share, (k1, k2), in float64.
 
     `a` and `b` are responsibilities (n, k1) and (n, k2) of the same rows.
     """
-    mine = np.asarray(a, dtype=np.float64)
-    mine = mine if weight is None else mine * weight[:, np.newaxis]
-    return np.asarray(mine.T @ np.asarray(b, dtype=np.float64))
+    weighted = np.asarray(a, dtype=np.float64)
+    weighted = weighted if weight is None else weighted * weight[:, np.newaxis]
+    return np.asarray(weighted.T @ np.asarray(b, dtype=np.float64))
 
 
 def shared_rows(a: Array, b: Array, shape: tuple[int, int], weight: Array | None = None) -> Array:
-    """Return the same for partitions, labels (n,) from 0 on."""
+    """Return the mass of rows that clusters share; `a` and `b` are labels (n,) from 0 on."""
     pairs = np.ravel_multi_index((a, b), shape)
     counts = np.bincount(pairs, weights=weight, minlength=shape[0] * shape[1])
     return counts.reshape(shape).astype(np.float64)
 
 
 def rand_index(mass: Array) -> float:
-    """Return the adjusted Rand index of two partitions from the weight of the rows they share.
+    """Return the adjusted Rand index of two clusterings, from the mass of rows that they share.
 
-    A weight counts as so many rows, which scikit-learn's `adjusted_rand_score` cannot be told.
+    A row of weight 2 counts as two rows. scikit-learn's `adjusted_rand_score` takes no weights.
     """
 
     def pairs(counts: Array) -> float:
@@ -53,7 +54,7 @@ def rand_index(mass: Array) -> float:
 
 
 def transition_of(mass: Array) -> Array:
-    """Return p(h2|h1) for the mass that h1 and h2 share; p(h2) for an h1 without rows."""
+    """Return p(h2|h1), given the mass that h1 and h2 share; p(h2) for an h1 without rows."""
     rows = mass.sum(axis=1, keepdims=True)
     there = rows > 0
     return np.where(there, mass / np.where(there, rows, 1.0), _shares(mass.sum(axis=0)))
@@ -75,23 +76,23 @@ def couple_resp(
     turn: int = 0,
     means: Sequence[Array] | None = None,
 ) -> tuple[list[Array], list[Link]]:
-    """Return what the other runs say of every row, in the components of each run.
+    """Return new responsibilities for each run: those of the others, in the run's own components.
 
-    A run with the responsibilities R1 (n, k1) that learns from R2 takes R2 p(h1|h2): an M step on
-    that gives p(x|h1) = sum_h2 p(h2|h1) p(x|h2), the coupling of Lin (2006), for any family. Runs
-    may have responsibilities for each view, (n_views, n, k); `means` (n, k) then decide which rows
+    A run with responsibilities R1 (n, k1) that learns from R2 takes R2 p(h1|h2). An M step on that
+    gives p(x|h1) = sum_h2 p(h2|h1) p(x|h2), the coupling of Lin (2006), for any family. Runs may
+    have responsibilities per view, (n_views, n, k). Then `means` (n, k) decides which rows the
     components share.
     """
     means = runs if means is None else means
     new, links = [], []
     for run, others in enumerate(coupling.partners(len(runs), turn)):
         own = [np.asarray(runs[run], dtype=np.float64)]
-        heard = own if coupling.includes_self or not others else []
+        votes = own if coupling.includes_self or not others else []
         for other in others:
             mass = shared_mass(means[run], means[other], weight)
             links.append(Link(run, other, "rows", transition_of(mass)))
-            heard.append(runs[other] @ transition_of(mass.T))
-        new.append(np.asarray(reduce(np.add, heard) / len(heard), dtype=runs[run].dtype))
+            votes.append(runs[other] @ transition_of(mass.T))
+        new.append(np.asarray(reduce(np.add, votes) / len(votes), dtype=runs[run].dtype))
     return new, links
 
 
@@ -99,44 +100,44 @@ def couple_resp(
 
 
 class Fate(NamedTuple):
-    """What becomes of the components of one run, H1, in another, H2."""
+    """What happens to the components of one run, H1, in another run, H2."""
 
     transition: Array  # (k1, k2): p(h2|h1)
-    strength: Array  # (k1,): how well the best h2 matches, 0 by chance, 1 if the rows are the same
+    strength: Array  # (k1,): how well the best h2 matches; 0 as by chance, 1 with the same rows
     match: Array  # (k1,): the h2 that is the same component, or -1
-    split: Array  # (k1,) bool: no h2 is the same, but several together are
-    whole: Array  # (k1,): the larger h2 that it is part of, or -1
+    split: Array  # (k1,) bool: no single h2 matches, but several h2 together do
+    whole: Array  # (k1,): the larger h2 that h1 is merged into, or -1
 
     @property
     def scattered(self) -> Array:
-        """True for components that are nowhere found, whole, in parts or within another."""
+        """True for components that do not recur and are neither split nor merged."""
         return (self.match < 0) & ~self.split & (self.whole < 0)
 
 
 def excess(mass: Array) -> Array:
-    """Return p(h2|h1) above chance: 0 where it is p(h2), 1 where it is 1.
+    """Return p(h2|h1) corrected for chance: 0 where it equals p(h2), 1 where it equals 1.
 
-    If runs had nothing to do with each other, p(h2|h1) would be p(h2), which is a half for two
-    components of equal size. An h1 without rows is nowhere above chance.
+    If two runs were independent, p(h2|h1) would equal p(h2), which is one half for two components
+    of equal size. The result is 0 for an h1 without rows.
     """
     there = mass.sum(axis=1, keepdims=True) > 0
     return np.where(there, _above(transition_of(mass), _shares(mass.sum(axis=0))), 0.0)
 
 
 def _above(p: Array, chance: Array) -> Array:
-    """Return how far p is on its way from chance to one; what is certain is so by chance or not."""
+    """Return (p - chance) / (1 - chance); if chance is 1, return 1 where p is 1 and else 0."""
     room = 1 - chance
     tight = room < TIGHT
     return np.where(tight, p > 1 - TIGHT, (p - chance) / np.where(tight, 1.0, room))
 
 
 def fate(mass: Array) -> Fate:
-    """Return what becomes of every h1, from the mass that the components of two runs share.
+    """Return the fate of every h1, from the mass that the components of two runs share.
 
-    h1 and h2 match if most of each lies in the other: if both p(h2|h1) and p(h1|h2) are more than
-    half way from chance to one. Either is then more than a half, so that no component has two
-    matches, and no assignment problem has to be solved. h1 is split if the union of those h2 of
-    which most lies in h1 matches it, and part of a whole if most of it lies in one h2.
+    h1 and h2 match if most of each lies in the other: p(h2|h1) and p(h1|h2) are both more than
+    half way from chance to one. Then both are more than one half. So no component has two matches,
+    and there is no assignment problem to solve. h1 is split if it matches the union of all h2 that
+    lie mostly in h1. h1 is merged if it is not split and lies mostly in one h2.
     """
     into, back = excess(mass), excess(mass.T).T
     both = np.minimum(into, back)

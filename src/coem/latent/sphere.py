@@ -1,4 +1,4 @@
-"""Spherical k-means: one cluster per row and view, partitions handed on from view to view."""
+"""Spherical k-means: every view gives each row one cluster and learns from another view."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
@@ -13,14 +13,14 @@ from coem.protocols import Clock, Value
 from coem.typing import Array
 
 
-class Learnt(NamedTuple):
-    """Concept vectors that are the directions of the sums of a partition, not computed yet."""
+class LazyConcepts(NamedTuple):
+    """Concept vectors that are not computed yet: the directions of the sums of these clusters."""
 
-    labels: Array
+    labels: Array  # (n_rows,), the cluster of every row
 
 
 class Move(NamedTuple):
-    """A row that became a cluster of its own, because the cluster had lost all its rows."""
+    """A row that was moved to a cluster, because the cluster had lost all its rows."""
 
     view: int
     cluster: int
@@ -29,11 +29,11 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True)
 class Concepts:
-    """Concept vectors of every view, (n_clusters, n_features) of unit length; None if unknown."""
+    """Concept vectors per view: unit vectors (n_clusters, n_features), or None if unknown."""
 
-    directions: tuple[Array | Learnt | None, ...]
-    version: tuple[int, ...]  # counts their updates
-    moves: tuple[tuple[Move, ...], ...] = ()  # of each view's latest M step
+    directions: tuple[Array | LazyConcepts | None, ...]
+    version: tuple[int, ...]  # number of updates, per view
+    moves: tuple[tuple[Move, ...], ...] = ()  # in the latest M step of each view
 
     @property
     def started(self) -> bool:
@@ -41,49 +41,49 @@ class Concepts:
         return all(number > 0 for number in self.version)
 
     def without(self, turn: int) -> Self:
-        """Return all concept vectors: a cluster that loses its direction keeps the old one."""
+        """Return all concept vectors: a cluster without a direction keeps its old one."""
         return self
 
 
 class SphereSummary(NamedTuple):
-    """What the E step knows of all rows."""
+    """What the E step computes from all rows."""
 
     objective: float
-    log_likelihood: tuple[float, ...]  # per view, Eq. 10: the cosines stand for log likelihoods
+    log_likelihood: tuple[float, ...]  # per view: Eq. 10, a sum of cosines
     agreement_rate: float
-    moves: tuple[Move, ...]  # of the round
+    moves: tuple[Move, ...]  # of all views in this round
     dissent: float = 0.0
 
 
 @dataclass
 class SphereState:
-    """The clusters of the rows in every view. The kernels change its sums from step to step."""
+    """The clusters of the rows in every view. The kernels update the sums in place."""
 
     views: list[Lloyd]
     version: list[int]
-    summed: list[Learnt | None]  # the partitions that the sums of the views belong to
+    summed: list[LazyConcepts | None]  # per view: the clusters that the sums belong to
 
 
 @dataclass(frozen=True)
 class Sphere:
     """Spherical k-means over one or several views (Bickel & Scheffer 2004, Sec. 4.3).
 
-    It is the mixture of von Mises-Fisher components of one concentration, with hard posteriors;
-    a partition takes the place of the responsibilities, so that a step costs what has changed. A
-    view learns from the partition of the view before it. The objective is Eq. 10, summed over the
-    views.
+    It is a mixture of von Mises-Fisher components with one shared concentration and hard
+    posteriors. Cluster labels take the place of the responsibilities, so that the cost of a step
+    depends on how many labels change. A view learns from the labels of the view before it. The
+    objective is Eq. 10, summed over the views.
 
-    It is a `Latent` and no `AdditiveLatent`: sums lose the rows that leave a cluster and gain those
-    that come, and a cluster without rows takes the worst row of all. Both need all rows in one
-    place.
+    This is a `Latent`, not an `AdditiveLatent`: sums are updated by the rows that leave or join a
+    cluster, and an empty cluster takes the row that fits worst of all rows. Both need all rows in
+    one place.
 
     Parameters
     ----------
     n_views, n_clusters : int
         Number of views and of clusters.
     refills : bool
-        Whether a cluster that has lost its rows is given the row that fits worst. If not, it takes
-        the direction of all rows.
+        If True, a cluster that has lost all its rows gets the row that fits worst. If False, it
+        gets the direction of the sum of all rows.
     """
 
     n_views: int
@@ -100,16 +100,16 @@ class Sphere:
         return Value(summary.objective, summary.objective)
 
     def never_falls(self, clock: Clock, summary: SphereSummary) -> bool:
-        """Return True for one view; several need not converge."""
+        """Return True for one view; the objective of several views may fall."""
         return self.n_views == 1
 
     def begin(self, concepts: Array) -> Concepts:
-        """Return the start from concept vectors of the last view (Table 1, step 1)."""
+        """Return a start from concept vectors of the last view (Table 1, step 1)."""
         others = self.n_views - 1
         return Concepts((None,) * others + (concepts,), (0,) * others + (1,), ((),) * self.n_views)
 
     def unknown(self) -> Concepts:
-        """Return concept vectors that no view has yet: the data has a given partition."""
+        """Return a start without concept vectors, for data that has given clusters."""
         return Concepts((None,) * self.n_views, (0,) * self.n_views, ((),) * self.n_views)
 
     # -- E step ------------------------------------------------------------------------------
@@ -117,12 +117,12 @@ class Sphere:
     def infer(
         self, part: Partition, theta: Concepts, clock: Clock, state: SphereState | None
     ) -> SphereState:
-        """Bring the partitions of all views up to date (Eq. 8)."""
+        """Update the labels of all views whose concept vectors have changed (Eq. 8)."""
         state = self._new_state(part) if state is None else state
         for v, directions in enumerate(theta.directions):
             if directions is None or state.version[v] == theta.version[v]:
                 continue
-            if isinstance(directions, Learnt):
+            if isinstance(directions, LazyConcepts):
                 self._sum(part, state, v, directions).assign_to_sums()
             else:
                 state.views[v].assign(directions)
@@ -139,7 +139,7 @@ class Sphere:
     def summarise(
         self, part: Partition, theta: Concepts, clock: Clock, state: SphereState
     ) -> SphereSummary:
-        """Return Eq. 10 of every view and their sum, and the share of rows that views agree on."""
+        """Return Eq. 10 per view, the sum over the views, and the agreement rate."""
         weights = [part.view_weight(v) for v in range(self.n_views)]
         values = np.array(
             [
@@ -163,9 +163,9 @@ class Sphere:
     # -- concept vectors ---------------------------------------------------------------------
 
     def with_arrays(self, part: Partition, theta: Concepts, state: SphereState) -> Concepts:
-        """Return the same concept vectors, all as arrays."""
+        """Return the same concept vectors, with all of them computed as arrays."""
         directions = tuple(self._as_array(part, theta, v, state) for v in range(self.n_views))
-        # Another version than any before, so that partitions become those of the arrays to the bit.
+        # A new version number makes the next E step compute the labels again, from the arrays.
         version = (max(state.version) + 1,) * self.n_views
         return replace(theta, directions=directions, version=version)
 
@@ -173,16 +173,16 @@ class Sphere:
         self, part: Partition, theta: Concepts, v: int, state: SphereState
     ) -> Array | None:
         directions = theta.directions[v]
-        if not isinstance(directions, Learnt):
+        if not isinstance(directions, LazyConcepts):
             return directions
         view = self._sum(part, state, v, directions)
         return unit_rows(view.sums, view.lengths, pooled_rows(view.sums), view.X.dtype)
 
-    def _sum(self, part: Partition, state: SphereState, v: int, learnt: Learnt) -> Lloyd:
-        """Return the rows of a view, with the sums of a partition."""
-        if state.summed[v] is not learnt:
-            state.views[v].sum_rows(learnt.labels, part.weight)
-            state.summed[v] = learnt
+    def _sum(self, part: Partition, state: SphereState, v: int, lazy: LazyConcepts) -> Lloyd:
+        """Return view `v` with its sums up to date for the clusters of `lazy`."""
+        if state.summed[v] is not lazy:
+            state.views[v].sum_rows(lazy.labels, part.weight)
+            state.summed[v] = lazy
         return state.views[v]
 
     # -- M step ------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class Sphere:
     def maximise(
         self, part: Partition, theta: Concepts, turn: int, clock: Clock, state: SphereState
     ) -> Concepts:
-        """Return the concept vectors of a view for the partition handed on to it (Eq. 9)."""
+        """Update the concept vectors of one view from the labels that it learns from (Eq. 9)."""
         labels, cosines = self._handed_on(part, theta, turn, state)
         moves = []
         if self.refills and cosines is not None:
@@ -198,25 +198,25 @@ class Sphere:
             for cluster, row in refill(present, cosines, self.n_clusters):
                 labels[row] = cluster
                 moves.append(Move(turn, cluster, row))
-        learnt = self._learn(part, theta, turn, labels, state)
+        directions = self._learn(part, theta, turn, labels, state)
         return Concepts(
-            _replaced(theta.directions, turn, learnt),
+            _replaced(theta.directions, turn, directions),
             _replaced(theta.version, turn, theta.version[turn] + 1),
             _replaced(theta.moves, turn, tuple(moves)),
         )
 
     def _learn(
         self, part: Partition, theta: Concepts, turn: int, labels: Array, state: SphereState
-    ) -> Array | Learnt:
-        """Return the directions of clusters; one without a direction keeps the one it had."""
-        learnt = Learnt(labels)
-        view = self._sum(part, state, turn, learnt)
+    ) -> Array | LazyConcepts:
+        """Return the directions of clusters; a cluster whose sum is zero keeps its old one."""
+        lazy = LazyConcepts(labels)
+        view = self._sum(part, state, turn, lazy)
         if view.ready:
-            return learnt
+            return lazy
         sums, lengths = view.sums, view.lengths
         if lengths.all():
             return unit_rows(sums, lengths, sums, view.X.dtype)
-        sums = sums.copy()  # computing the old directions changes the sums
+        sums = sums.copy()  # the next line may overwrite the sums
         old = self._as_array(part, theta, turn, state) if self.refills else None
         fallback = pooled_rows(sums) if old is None else old
         return unit_rows(sums, lengths, fallback, view.X.dtype)
@@ -224,7 +224,7 @@ class Sphere:
     def _handed_on(
         self, part: Partition, theta: Concepts, turn: int, state: SphereState
     ) -> tuple[Array, Array | None]:
-        """Return the partition that a turn learns from, -1 for no cluster, and its cosines."""
+        """Return the labels that a turn learns from (-1 is no cluster), and their cosines."""
         if not any(theta.version):
             return self._given(part, turn), None
         if self.n_views == 1 and part.empty is None:
@@ -235,7 +235,7 @@ class Sphere:
         return labels, np.stack([view.cosines for view in state.views])[source, rows]
 
     def _given(self, part: Partition, turn: int) -> Array:
-        """Return the partition that the data starts with; empty rows have no cluster."""
+        """Return the labels that the data starts with; -1 for rows that are empty in this view."""
         assert part.given is not None
         labels = np.array(np.broadcast_to(part.given, (self.n_views, part.n_rows))[turn], np.int32)
         if part.empty is not None:
@@ -243,7 +243,7 @@ class Sphere:
         return labels
 
     def _source(self, part: Partition, theta: Concepts, turn: int) -> Array:
-        """Return the view whose partition each row has in a turn, -1 if it takes no part."""
+        """Return the view that each row takes its label from, -1 if the row is left out."""
         ready = np.array(theta.version) > 0
         there = np.broadcast_to(ready, (part.n_rows, self.n_views))
         if part.empty is None:
@@ -252,7 +252,7 @@ class Sphere:
 
 
 def view_labels(part: Partition, state: SphereState) -> Array:
-    """Return the partitions of all views, (n_rows, n_views), -1 where a row is empty."""
+    """Return the labels of all views, (n_rows, n_views); -1 where a row is empty."""
     labels = np.stack([view.labels for view in state.views], axis=1)
     if part.empty is not None:
         labels[part.empty] = -1
@@ -260,10 +260,10 @@ def view_labels(part: Partition, state: SphereState) -> Array:
 
 
 def refill(labels: Array, cosines: Array, n_clusters: int) -> list[tuple[int, int]]:
-    """Return (cluster, row) for clusters without rows: the row that fits worst becomes each.
+    """Return (cluster, row) for every cluster without rows: the rows that fit worst move there.
 
-    `labels` are -1 for rows that take no part. Of equals the first row goes; no row leaves a
-    cluster of which it is the last.
+    `labels` are -1 for rows that are left out. If rows fit equally badly, the first one moves. The
+    last row of a cluster never moves.
     """
     sizes = np.bincount(labels + 1, minlength=n_clusters + 1)[1:]
     if sizes.all():

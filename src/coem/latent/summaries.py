@@ -1,4 +1,4 @@
-"""What the E step of a mixture sees, summed over the rows of a block, a partition or a fit."""
+"""Results of the E step of a mixture, summed over the rows of a block, a partition or a fit."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,44 +15,44 @@ from coem.typing import Array
 
 @dataclass(frozen=True)
 class Look(Stats):
-    """What the E step of one slot sees: sums of row weight times a value of the row."""
+    """Results of the E step of one slot: sums of row weight times a value of the row."""
 
-    objective: float  # of the posterior rule
+    objective: float  # what the posterior rule maximises
     evidence: float  # log likelihood
-    mass: Array  # (n_components,), of the responsibilities
-    dissent: float  # of views that share the slot
+    mass: Array  # (n_components,), sums of the responsibilities
+    dissent: float  # between the views that share the slot
     agreeing: float
     comparable: float
 
 
 @dataclass(frozen=True)
 class Looks(Stats):
-    """The same for several slots."""
+    """Results of the E steps of several slots."""
 
     slots: tuple[Look, ...]
 
 
 @dataclass(frozen=True)
 class MixtureSummary(Stats):
-    """What the E step knows of all rows: sums of row weight times a value of the row."""
+    """Results of the E step for all rows: sums of row weight times a value of the row."""
 
     objective: float
-    log_likelihood: Array  # (n_slots,), of each posterior by itself
+    log_likelihood: Array  # (n_slots,), of each slot separately
     dissent: float
     agreeing: float
-    comparable: float  # weight of the rows in which two views or more can agree
+    comparable: float  # weight of the rows that at least two views can be compared on
     incomplete: float = 0.0  # weight of the rows that are empty in some of the views
-    free_energy: float = 0.0  # of every posterior under its own weights, without log priors
+    free_energy: float = 0.0  # of every slot under its own weights, without log priors
     mass: Array = field(default_factory=lambda: np.zeros(0))  # (n_slots, n_components)
 
     @property
     def agreement_rate(self) -> float:
-        """Share of agreeing rows; 1 if no row has two views to compare."""
+        """Share of the comparable weight on which views agree; 1 if no row has two views."""
         return self.agreeing / self.comparable if self.comparable > 0 else 1.0
 
     @classmethod
     def of_one(cls, look: Look) -> Self:
-        """Return the summary where all views share one posterior."""
+        """Return the summary for a mixture with one slot, which all views share."""
         return cls(
             look.objective,
             np.array([look.evidence]),
@@ -64,7 +64,7 @@ class MixtureSummary(Stats):
         )
 
     def with_looks(self, looks: Sequence[Look]) -> Self:
-        """Return the summary with what the E step of every slot has seen."""
+        """Return the summary with free energy and mass from the E steps of all slots."""
         value = float(sum(look.objective for look in looks))
         return replace(self, free_energy=value, mass=np.stack([look.mass for look in looks]))
 
@@ -72,7 +72,7 @@ class MixtureSummary(Stats):
 def compare(
     block: Block, logs: Array, evidence: Array, lesson: Callable[[int], Array]
 ) -> MixtureSummary:
-    """Return Q^MV (2005, Eq. 12), the views' log likelihoods, and how far they agree.
+    """Return Q^MV (2005, Eq. 12), the log likelihood per view, and how far the views agree.
 
     `logs` (n_views, n, k) are log posteriors, `evidence` (n_views, n) log likelihoods, and
     ``lesson(v)`` are the responsibilities that view `v` learns from.
@@ -81,7 +81,7 @@ def compare(
     present = np.ones(evidence.shape) if empty is None else (~empty.T).astype(np.float64)
     objective = 0.0
     for v in range(len(logs)):
-        # The log joint is log posterior + evidence; the lesson is zero in rows empty here.
+        # The log joint is log posterior + evidence. The lesson is zero in rows empty in view v.
         expected = np.einsum("nk,nk->n", lesson(v), logs[v]) + evidence[v] * present[v]
         objective += float(weight @ expected)
     incomplete = 0.0 if empty is None else float(weight @ empty.any(axis=1))
@@ -92,7 +92,7 @@ def compare(
 def disagreement(
     block: Block, log_weights: Array, parts: list[Array]
 ) -> tuple[float, float, float]:
-    """Return dissent and agreement of views that share a posterior, from their own ones."""
+    """Return dissent and agreement of views that share a slot, from each view's own posterior."""
     if len(parts) == 1:
         return 0.0, 0.0, 0.0
     own = [posterior(part, log_weights, allowed=block.allowed) for part in parts]
@@ -100,7 +100,7 @@ def disagreement(
 
 
 def _agreement(block: Block, logs: Array) -> tuple[float, float, float]:
-    """Return the dissent of the rows of a block, the weight that agrees and that could."""
+    """Return the dissent in a block, the weight that agrees, and the weight that is comparable."""
     weight = block.row_weight()
     agreeing, comparable = agreement(logs, block.empty)
     apart = float(weight @ dissent(logs, block.empty))
@@ -108,7 +108,7 @@ def _agreement(block: Block, logs: Array) -> tuple[float, float, float]:
 
 
 def mass_of(block: Block, resp: Array, weight: Array) -> Array:
-    """Return the weighted sum of responsibilities over the rows of a block, in double."""
+    """Return the weighted sum of responsibilities over the rows of a block, in float64."""
     if block.weight is None and block.empty is None:
         return np.asarray(resp.sum(axis=0, dtype=np.float64))
     return np.asarray(weight @ resp.astype(np.float64, copy=False))

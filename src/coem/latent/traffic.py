@@ -1,8 +1,9 @@
 """The traffic model: p(x, x') = sum over hubs h, h' of alpha(x|h) beta(h, h') alpha(x'|h').
 
-With gamma(x'|h) = sum_h' beta(h, h') alpha(x'|h') it reads p(x, x') = sum_h alpha(x|h) gamma(x'|h),
-an aspect model whose p(h) is within gamma. So the kernels of the aspect model do all that grows
-with the counts, nnz k, and products with a k by k matrix the rest, n k^2 (Lin 2006, Sec. 5).
+Write gamma(x'|h) = sum_h' beta(h, h') alpha(x'|h'). Then p(x, x') = sum_h alpha(x|h) gamma(x'|h):
+this is an aspect model, and gamma includes p(h). So the kernels of the aspect model do the work
+that grows with the counts (nnz k). Products with a k by k matrix do the rest (n k^2). See Lin
+(2006), Sec. 5.
 """
 
 from dataclasses import dataclass
@@ -18,29 +19,29 @@ from coem.latent.aspect import AspectData, AspectSummary, shares, summarise
 from coem.protocols import Clock, Value
 from coem.typing import Array, Rng
 
-NEGLIGIBLE = 1e-150  # products of two smaller ones are denormal, and those are slow
+NEGLIGIBLE = 1e-150  # the product of two smaller numbers would be denormal, which is slow
 
 
 class Traffic(NamedTuple):
-    """Parameters as people read them; the first axis is the hub."""
+    """The parameters in the form that users see; the first axis is the hub."""
 
     alpha: Array  # (k, n): p(x|h), the same for sources and destinations
     beta: Array  # (k, k): p(h, h'), from entrance h to exit h'
 
     @property
     def weights(self) -> Array:
-        """Return the share of all ends of trips, entrances and exits alike, that a hub has.
+        """The share of the ends of all trips (entrances and exits) that each hub has.
 
-        Of a trip's two ends take either with probability 1/2. As alpha is the same for both, it is
-        at x and h with probability alpha(x|h) times the mean of the two marginals of beta, which
-        is therefore the p(h) that p(h|x) is to be computed with.
+        Choose one of the two ends of a trip with probability 1/2. Because alpha is the same for
+        both ends, the chosen end is at x and h with probability alpha(x|h) times the mean of the
+        two marginals of beta. So this mean is the p(h) for computing p(h|x).
         """
         return np.asarray((self.beta.sum(axis=0) + self.beta.sum(axis=1)) / 2)
 
 
 @dataclass(frozen=True)
 class TrafficTheta:
-    """Parameters as the kernels read them. `x`, `y` and `cells` are those of an aspect model."""
+    """The parameters in the form that the kernels read; `x`, `y`, `cells` are as in `Tables`."""
 
     x: Array  # (n, width), the table of alpha
     beta: Array  # (k, k), float64
@@ -51,7 +52,7 @@ class TrafficTheta:
         return True
 
     def without(self, turn: int) -> Self:
-        """Return the parameters: the M step needs all of the old ones to make the new ones."""
+        """Return all parameters: the M step needs the old ones to compute the new ones."""
         return self
 
     @cached_property
@@ -61,17 +62,17 @@ class TrafficTheta:
 
     @property
     def cells(self) -> Array:
-        """Ones: p(h) is within gamma."""
+        """Ones, because gamma includes p(h)."""
         return kernel.padded(np.ones(len(self.beta)), self.x.shape[1], self.x.dtype)
 
     @property
     def plain(self) -> Traffic:
-        """The parameters as people read them, without a copy of the table."""
+        """The parameters in the form that users see; the table is not copied."""
         return Traffic(self.x[:, : len(self.beta)].T, self.beta)
 
     @classmethod
     def of(cls, traffic: Traffic, dtype: Any) -> Self:
-        """Return given parameters in the form of the kernels."""
+        """Convert parameters to the form that the kernels read."""
         return cls(
             kernel.as_table(np.asarray(traffic.alpha), dtype),
             np.array(traffic.beta, dtype=np.float64),
@@ -79,7 +80,7 @@ class TrafficTheta:
 
 
 def square(matrix: Array, table: Array) -> Array:
-    """Return a matrix (k, k) filled up with zeros to the width of a table, in its precision."""
+    """Return a matrix (k, k) padded with zeros to the width of a table, in the table's dtype."""
     k, width = len(matrix), table.shape[1]
     cells = np.zeros((width, width), table.dtype)
     cells[:k, :k] = matrix
@@ -88,10 +89,10 @@ def square(matrix: Array, table: Array) -> Array:
 
 @dataclass
 class TrafficState:
-    """What the E step leaves for the M step, and memory that serves every round."""
+    """What the E step passes to the M step, in memory that is reused in every round."""
 
-    theta: TrafficTheta | None  # the parameters that it was inferred from
-    alpha: Array  # the table that the E step used, tempered
+    theta: TrafficTheta | None  # the parameters of the last E step
+    alpha: Array  # the tempered table that the E step used
     beta: Array  # (k, k), tempered
     ratios: Array  # count / p(x, x') of every non-zero
     sums: Array  # (n, width), expected counts of sources and entrances
@@ -102,12 +103,13 @@ class TrafficState:
 
 @dataclass(frozen=True)
 class TrafficFlow:
-    """The traffic model of Lin (2006), Sec. 5, for the loop.
+    """The traffic model of Lin (2006), Sec. 5, as a latent structure for `em`.
 
-    `prior` are pseudo-counts of every cell of alpha: a Dirichlet prior of which the M step takes
-    the mode, so that the objective, which has its logarithm, never falls at a fixed beta.
+    `prior` is the pseudo-count of every cell of alpha: a Dirichlet prior. The M step takes the
+    mode, and the objective includes the log prior, so the objective never falls at a fixed inverse
+    temperature.
 
-    It is a `Latent` and no `AdditiveLatent`, for the reasons that an aspect model is.
+    This is a `Latent`, not an `AdditiveLatent`, for the same reasons as the aspect model.
     """
 
     n_components: int
@@ -124,11 +126,11 @@ class TrafficFlow:
         return True
 
     def random(self, pairs: Pairs, rng: Rng) -> TrafficTheta:
-        """Return a random start: alpha about the share that a node has in all ends of trips.
+        """Return a random start: alpha is drawn near each node's share of the ends of all trips.
 
-        Beta is drawn too: were it the same for any two hubs, the model would stay next to that of
-        a single hub for ten rounds and more. It is symmetric, so that traffic the other way round
-        gives the same model the other way round.
+        Beta is random too. If it were the same for all pairs of hubs, the model would stay close
+        to a model with a single hub for ten rounds or more. Beta is symmetric, so that reversed
+        traffic gives the reversed model.
         """
         k = self.n_components
         ends = np.mean(pairs.marginals, axis=0)
@@ -144,10 +146,10 @@ class TrafficFlow:
     def infer(
         self, part: AspectData, theta: TrafficTheta, clock: Clock, state: TrafficState | None
     ) -> TrafficState:
-        """Expect the counts of sources and entrances; the rest waits for the M step.
+        """Compute the expected counts of sources and entrances; the M step computes the rest.
 
-        q(h, h'|x, x') is raised to the power of the inverse temperature and normalised, so its
-        factors alpha and beta(h, h') are raised once, not once for every non-zero.
+        q(h, h'|x, x') is raised to the power of the inverse temperature and normalised. The
+        factors alpha and beta(h, h') are raised to that power once, not once for every non-zero.
         """
         if state is not None and state.theta is theta:
             return state
@@ -172,7 +174,7 @@ class TrafficFlow:
         return summarise(part, theta, state.evidence, clock.betas[0])
 
     def _temper(self, state: TrafficState, theta: TrafficTheta, beta: float) -> tuple[Array, Array]:
-        """Set the factors of the posterior, and return the tables of alpha and gamma."""
+        """Store the tempered factors in `state`, and return the tables of alpha and gamma."""
         if beta == 1:
             state.alpha, state.beta = theta.x, theta.beta
             return theta.x, theta.y
@@ -184,7 +186,7 @@ class TrafficFlow:
         return state.alpha, products.times(state.alpha, square(raised, state.alpha).T)
 
     def value(self, summary: AspectSummary, theta: TrafficTheta) -> Value:
-        """Return the objective with the log prior of the parameters, without its constant."""
+        """Return the objective plus the log prior of the parameters, up to a constant."""
         total = summary.objective
         if self.prior > 0:
             total += self.prior * kernel.log_sum(theta.x, self.n_components)
@@ -195,17 +197,17 @@ class TrafficFlow:
     def maximise(
         self, part: AspectData, theta: TrafficTheta, turn: int, clock: Clock, state: TrafficState
     ) -> TrafficTheta:
-        """Return the shares of the expected counts (Lin 2006, Sec. 5, M-step).
+        """Return the normalised expected counts (Lin 2006, Sec. 5, M-step).
 
-        With U(x', h) = sum_x ratio(x, x') alpha(x|h), those of destinations and exits are
-        alpha(x'|h') sum_h U(x', h) beta(h, h'), and those of pairs of hubs beta(h, h') times
+        Let U(x', h) = sum_x ratio(x, x') alpha(x|h). The expected counts of destinations and exits
+        are alpha(x'|h') sum_h U(x', h) beta(h, h'). Those of pairs of hubs are beta(h, h') times
         sum_x' U(x', h) alpha(x'|h').
         """
         pairs, k = part.pairs, self.n_components
         cells = theta.cells
-        as_it_is = cells.astype(np.float64), np.zeros(len(cells))
+        unscaled = cells.astype(np.float64), np.zeros(len(cells))
         tables = state.alpha, state.ones, cells
-        inflow = kernel.maximise(pairs, *tables, state.ratios, as_it_is)
+        inflow = kernel.maximise(pairs, *tables, state.ratios, unscaled)
         beta = square(state.beta, state.alpha)
         totals, crossed = products.gather(state.alpha, inflow, beta, state.sums)
         alpha = kernel.rescale(

@@ -1,9 +1,10 @@
-"""Transitions between runs: what one run has learnt, in the states of another.
+"""Transitions between runs: translate what one run has learnt into the components of another.
 
-The states of two runs are in no order, and one may be a mixture of several of the other. A
-*transition* p(h2|h1) maps all states of one run to all of another, and follows from what both runs
-say of the same x or y; a run then takes the other's distributions, each a mixture of those of the
-other's states (Lin 2006, Sec. 3.3). That splits and merges any number of states at once.
+The components of two runs have no common order, and a component of one run may be a mixture of
+several components of the other. A *transition* p(h2|h1) maps all components of one run to all
+components of the other. It is computed from what both runs say about the same x or y. A coupled
+run replaces each of its distributions by a mixture of the other run's distributions (Lin 2006, Sec.
+3.3). This splits and merges any number of components at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +26,8 @@ TINY = float(np.finfo(np.float64).tiny)
 class Link:
     """A transition that was used."""
 
-    run: int  # the run that learns, H1
-    other: int  # the run that it learns from, H2
+    run: int  # H1, the run that learns
+    other: int  # H2, the run that it learns from
     through: str  # "y", "x", "yx" or "xy"
     matrix: Array  # (k1, k2): p(h2|h1), rows sum to one
 
@@ -38,20 +39,20 @@ class HubLink(Link):
     back: Array  # (k2, k1): p(h1|h2)
 
 
-Learnt = tuple[dict[str, Array], list[Any]]  # parameters by name, and the links used
+Learnt = tuple[dict[str, Array], list[Any]]  # new parameters by name, and the links used
 
 
 def couple_runs(
     runs: Sequence[Aspects], coupling: RunCoupling, counts: CSR | None = None, turn: int = 0
 ) -> tuple[list[Aspects], list[Link]]:
-    """Return the coupled parameters of every run, and the transitions; p(h) stays as it is."""
+    """Return the coupled parameters of every run, and the transitions; p(h) does not change."""
 
     def learn(run: int, other: int) -> Learnt:
         to_x, to_y = _links(runs, run, other, coupling.via, counts)
         x, y = to_x.matrix @ runs[other].x_given_h, to_y.matrix @ runs[other].y_given_h
         return {"x_given_h": x, "y_given_h": y}, [*dict.fromkeys((to_x, to_y))]
 
-    return _each_learns(runs, coupling, turn, learn)
+    return _couple_each(runs, coupling, turn, learn)
 
 
 def couple_hubs(
@@ -59,8 +60,9 @@ def couple_hubs(
 ) -> tuple[list[Traffic], list[HubLink]]:
     """Return the coupled parameters of every run of a traffic model (Lin 2006, Sec. 5).
 
-    A run's alpha are mixtures of the other's by p(h2|h1), as in an aspect model; its highway
-    traffic is the other's, with entrances and exits both told in its own hubs by p(h1|h2).
+    The new alpha of a run mixes the other run's alpha by p(h2|h1), as in an aspect model. The new
+    beta is the other run's beta, with entrances and exits translated to the run's own hubs by
+    p(h1|h2).
     """
     ends = [Aspects(run.weights, run.alpha, run.alpha) for run in runs]
 
@@ -70,16 +72,16 @@ def couple_hubs(
         alpha, beta = to @ runs[other].alpha, back.T @ runs[other].beta @ back
         return {"alpha": alpha, "beta": beta}, [HubLink(run, other, "x", to, back)]
 
-    return _each_learns(runs, coupling, turn, learn)
+    return _couple_each(runs, coupling, turn, learn)
 
 
-def _each_learns(
+def _couple_each(
     runs: Sequence[Any], coupling: RunCoupling, turn: int, learn: Callable[[int, int], Learnt]
 ) -> tuple[list[Any], list[Any]]:
-    """Return every run with what it learns, and the transitions.
+    """Return every run with its new parameters, and the transitions.
 
-    All runs learn from what the others were before, and one that learns from several takes the
-    mean. `turn` counts the couplings, for "pairs".
+    All runs learn from the old parameters of the others. A run that learns from several others
+    takes the mean. `turn` is the number of the coupling; "pairs" needs it.
     """
     new, links = [], []
     for run, others in enumerate(coupling.partners(len(runs), turn)):
@@ -100,8 +102,8 @@ def _mean(tables: list[Array]) -> Array:
 def _links(
     runs: Sequence[Aspects], run: int, other: int, via: Via, counts: CSR | None
 ) -> tuple[Link, Link]:
-    """Return the transitions for p(x|h) and p(y|h), the same one where they share a path."""
-    # The run with the lower number is H1: read from H2, the path goes the other way round.
+    """Return the transitions for p(x|h) and p(y|h); one object for both if the path is the same."""
+    # The run with the lower number is H1. Seen from H2, the path is reversed.
     x_path, y_path = (path if run <= other else path[::-1] for path in PATHS[via])
     a, b = runs[run], runs[other]
     to_x = Link(run, other, "".join(x_path), transition(a, b, x_path, counts))
@@ -113,28 +115,28 @@ def _links(
 def transition(a: Aspects, b: Aspects, path: Path, counts: CSR | None = None) -> Array:
     """Return p(h2|h1) of shape (k1, k2) for the states of `a` and `b`, along a path.
 
-    Through one variable z it is sum_z p(z|h1) p(h2|z); through two, p~(z2|z1) of the counts
-    stands between them (Lin 2006, Sec. 4.1 and 4.3).
+    Through one variable z it is sum_z p(z|h1) p(h2|z). Through two variables, p~(z2|z1) of the
+    counts is in between (Lin 2006, Sec. 4.1 and 4.3).
     """
     first, last = _given_h(a, path[0]), _posterior(b, path[-1])
     if len(path) > 1:
         assert counts is not None
         last = _step(counts if path[0] == "x" else counts.T, last)
     product = np.asarray(first @ last)
-    # Rounding, and mass that lies on rows or columns without counts.
+    # Sums differ from one by rounding, and by the mass of rows or columns without counts.
     whole = product.sum(axis=1, keepdims=True)
     uniform = np.full(product.shape, 1.0 / product.shape[1])
     return np.where(whole > TINY, product / np.maximum(whole, TINY), uniform)
 
 
 def _given_h(aspects: Aspects, variable: str) -> Array:
-    """Return p(z|h) of shape (k, n), in double."""
+    """Return p(z|h) of shape (k, n), in float64."""
     table = aspects.x_given_h if variable == "x" else aspects.y_given_h
     return np.asarray(table, dtype=np.float64)
 
 
 def _posterior(aspects: Aspects, variable: str) -> Array:
-    """Return p(h|z) of shape (n, k); p(h) for a z that the run holds impossible."""
+    """Return p(h|z) of shape (n, k); p(h) for a z to which the run gives probability zero."""
     joint = (_given_h(aspects, variable) * aspects.weights[:, np.newaxis]).T
     whole = joint.sum(axis=1, keepdims=True)
     return np.where(whole > TINY, joint / np.maximum(whole, TINY), aspects.weights)
