@@ -13,24 +13,23 @@ from coem.typing import Array, Rng, Theta
 
 
 def prime(model: Mixture, part: Partition, resp: Array) -> MixtureTheta:
-    """Return the parameters that an M step on `resp` gives in every view (Nigam 2006, Table 3.1).
+    """Return the parameters after an M step on `resp` in every view (Nigam 2006, Table 3.1).
 
-    `resp` sums to the weight of a row, and is zero for rows that take no part.
+    The responsibilities of a row sum to its weight. They are zero for rows that are left out.
     """
-    params = tuple(family.estimate(stats) for family, stats in _primed(model, part, resp))
+    params = tuple(family.estimate(stats) for family, stats in _view_stats(model, part, resp))
     return model.from_params(params, np.exp(model.prior.estimate(_mass(part, resp))))
 
 
 def prime_apart(
     model: Mixture, part: Partition, shares: Array, init: str
 ) -> Callable[[Rng], MixtureTheta]:
-    """Return what draws starts in which the components of a class differ.
+    """Return a function that draws starts in which the components of a class differ.
 
-    `shares` (n_rows, n_classes) is what every row teaches its classes. "random" draws parameters
-    about what the rows of the class would give together; "rows" and "k-means++" choose seeds
-    among those rows, and give each of them to the nearest seed (if a class has fewer rows than
-    components, parameters are drawn). The components of a class are side by side, the classes in
-    their order.
+    `shares` (n_rows, n_classes) is the weight of every row in each class. "random" draws parameters
+    near those of all rows of the class. "rows" and "k-means++" choose seeds among the rows of the
+    class, and give every row to the nearest seed; if a class has fewer rows than components,
+    they draw parameters instead. Components are ordered by class.
     """
     assert model.prior.classes is not None
     classes = np.asarray(model.prior.classes)
@@ -42,19 +41,19 @@ def prime_apart(
     def draw(rng: Rng) -> MixtureTheta:
         resp = np.zeros((part.n_rows, model.n_components))
         for c, share in enumerate(shares.T):
-            mine = np.flatnonzero(classes == c)
-            seeds = choose(share, distances, len(mine), rng, spread_out=init == "k-means++")
-            resp[np.arange(part.n_rows), mine[distances.nearest(seeds)]] = share
+            members = np.flatnonzero(classes == c)
+            seeds = choose(share, distances, len(members), rng, spread_out=init == "k-means++")
+            resp[np.arange(part.n_rows), members[distances.nearest(seeds)]] = share
         return prime(model, part, resp)
 
     return draw
 
 
 def _drawn(model: Mixture, part: Partition, shares: Array, rng: Rng) -> MixtureTheta:
-    """Return parameters drawn about those of each class; a class of one component has its own."""
+    """Draw parameters near those of each class; a class with one component keeps its own."""
     sizes = np.bincount(np.asarray(model.prior.classes), minlength=shares.shape[1])
     params = []
-    for v, (family, stats) in enumerate(_primed(model, part, shares)):
+    for v, (family, stats) in enumerate(_view_stats(model, part, shares)):
         whole = family.estimate(stats)
         parts = [_part(whole, slice(c, c + 1)) for c in range(len(sizes))]
         for c in np.flatnonzero(sizes > 1).tolist():
@@ -70,12 +69,12 @@ def _drawn(model: Mixture, part: Partition, shares: Array, rng: Rng) -> MixtureT
 def _primed(model: Mixture, part: Partition, resp: Array) -> Iterator[tuple[AnyFamily, Any]]:
     """Yield the family and the statistics of every view."""
     for v, family in enumerate(model.emissions.families):
-        mine = resp if part.empty is None else resp * ~part.empty[:, v, np.newaxis]
-        yield family, family.stats(part.views[v], mine)
+        in_view = resp if part.empty is None else resp * ~part.empty[:, v, np.newaxis]
+        yield family, family.stats(part.views[v], in_view)
 
 
 def _mass(part: Partition, resp: Array) -> Array:
-    """Return what the components have of the rows that are not empty everywhere."""
+    """Return the mass of the components, without rows that are empty in every view."""
     somewhere = resp if part.empty is None else resp[~part.empty.all(axis=1)]
     return np.asarray(somewhere.sum(axis=0, dtype=np.float64))
 
@@ -88,7 +87,7 @@ def _part(theta: Theta, components: slice) -> Theta:
 
 
 def _stack(parts: list[Theta]) -> Theta:
-    """Return the parameters of one mixture after another as those of one."""
+    """Join the parameters of several mixtures to those of one mixture."""
     if isinstance(parts[0], tuple):
         return type(parts[0])(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
     return np.concatenate(parts)

@@ -1,4 +1,4 @@
-"""Rows as seeds: distances between rows, and draws by weight or far apart."""
+"""Choose rows as seeds: at random by weight, or far apart (k-means++)."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,11 +8,11 @@ from sklearn.preprocessing import normalize
 from coem.kernels import counts
 from coem.typing import Array, Matrix, Rng, is_sparse
 
-SAME = 1e-12  # squared distance below which two rows count as one
+SAME = 1e-12  # two rows with a smaller squared distance count as equal
 
 
 def seeder(X: Matrix, weight: Array, k: int, *, spread_out: bool) -> Callable[[Rng], Array]:
-    """Return what draws `k` rows to start clusters from, by weight, or far apart (k-means++).
+    """Return a function that draws `k` seeds: rows at random by weight, or far apart (k-means++).
 
     Two rows of unit length have a squared distance of 2 (1 - cosine).
     """
@@ -21,33 +21,33 @@ def seeder(X: Matrix, weight: Array, k: int, *, spread_out: bool) -> Callable[[R
 
 
 class Distances:
-    """Squared distances between rows, averaged over the views that both have."""
+    """Squared distances between rows, averaged over the views in which neither row is empty."""
 
     def __init__(self, views: list[tuple[Matrix, Array]], empty: Array | None) -> None:
-        self.views = views  # with the squared lengths of their rows
+        self.views = views  # each with the squared lengths of its rows
         self.there = np.ones((len(views[0][1]), len(views)), dtype=bool)
         if empty is not None:
             self.there = ~empty
 
     def nearest(self, seeds: Array) -> Array:
-        """Return for every row which of the seeds is nearest; a seed is nearest to itself."""
+        """Return the number of the nearest seed for every row; a seed is nearest to itself."""
         labels: Array = self.to(seeds).argmin(axis=1)
-        labels[seeds] = np.arange(len(seeds))  # equal rows must not leave a component without any
+        labels[seeds] = np.arange(len(seeds))  # even if two seeds are equal, each has a row
         return labels
 
     def to(self, seeds: Array) -> Array:
-        """Return the distances of all rows to some of them, of shape (n_rows, n_seeds)."""
+        """Return the distances of all rows to the seeds, of shape (n_rows, n_seeds)."""
         total = np.zeros((len(self.there), len(seeds)))
         shared = np.zeros(total.shape)
         for v, (X, squares) in enumerate(self.views):
             both = self.there[:, v, np.newaxis] & self.there[seeds, v]
             product = counts.scores(X, X[seeds].toarray()) if is_sparse(X) else X @ X[seeds].T
             apart = squares[:, np.newaxis] + squares[seeds] - 2.0 * product
-            # What rounding leaves between equal rows is no distance.
+            # A tiny distance between equal rows is a rounding error.
             noise = 1e-6 if X.dtype == np.float32 else SAME
             total += np.where(both & (apart > noise * squares[seeds]), apart, 0.0)
             shared += both
-        # Rows that share no view with a seed are as far from it as unit rows can be.
+        # A row without a view in common with a seed gets 2, as for orthogonal unit rows.
         return np.asarray(np.where(shared > 0, total / np.maximum(shared, 1), 2.0))
 
 
@@ -73,12 +73,12 @@ def squares_of(X: Matrix) -> Array:
 
 
 def choose(weight: Array, distances: Distances, k: int, rng: Rng, *, spread_out: bool) -> Array:
-    """Return `k` different rows, at random by weight, or far apart (k-means++)."""
+    """Return `k` different rows, drawn at random by weight, or far apart (k-means++)."""
     order = by_content([X for X, _ in distances.views], rng)
     if spread_out:
         return np.asarray(choose_apart(weight, distances, k, rng, 1, order)[0][0])
     chosen: list[int] = []
-    unlike = np.ones(len(weight), dtype=bool)  # copies of a row that is chosen are not
+    unlike = np.ones(len(weight), dtype=bool)  # False for copies of a chosen row
     for _ in range(k):
         chosen.append(_draw(weight * unlike, weight, chosen, rng, order))
         unlike &= distances.to(np.array(chosen[-1:]))[:, 0] > SAME
@@ -93,27 +93,27 @@ def choose_apart(
     n: int,
     order: Array,
 ) -> tuple[Array, Array]:
-    """Return `n` choices of `k` different rows far apart (k-means++), and every row's nearest.
+    """Return `n` choices of `k` different rows far apart (k-means++), and every row's nearest seed.
 
-    Of shapes (n, k) and (n, n_rows). They are drawn side by side, because the distances to several
-    rows cost little more than to one, and from the rows in a given order.
+    The shapes are (n, k) and (n, n_rows). All `n` choices are drawn together, because distances to
+    several rows cost little more than to one. Rows are drawn from `order`.
     """
     chosen: list[list[int]] = [[] for _ in range(n)]
     left, nearest = np.ones((len(weight), n)), np.zeros((n, len(weight)), dtype=np.intp)
     for j in range(k):
-        for mine, distance in zip(chosen, left.T, strict=True):
-            mine.append(_draw(weight * distance, weight, mine, rng, order))
-        new = distances.to(np.array([mine[-1] for mine in chosen]))
+        for seeds, distance in zip(chosen, left.T, strict=True):
+            seeds.append(_draw(weight * distance, weight, seeds, rng, order))
+        new = distances.to(np.array([seeds[-1] for seeds in chosen]))
         nearest[(new < left).T & (j > 0)] = j
         left = new if j == 0 else np.minimum(left, new, out=left)
-    seeds = np.array(chosen)
-    np.put_along_axis(nearest, seeds, np.arange(k), axis=1)  # whatever rows are equal
-    return seeds, nearest
+    rows = np.array(chosen)
+    np.put_along_axis(nearest, rows, np.arange(k), axis=1)  # a seed is nearest to itself
+    return rows, nearest
 
 
 def _draw(chance: Array, weight: Array, chosen: list[int], rng: Rng, order: Array) -> int:
-    """Return a row by chance, but none that is chosen already."""
-    # Fewer different rows than components: any row will do, of no weight if need be.
+    """Draw a row with probability proportional to `chance`; never one of `chosen`."""
+    # With fewer different rows than components, take a copy, or even a row of weight zero.
     for chances in (chance, weight, np.ones(len(weight))):
         chances = chances.astype(np.float64)
         chances[chosen] = 0.0
@@ -124,10 +124,10 @@ def _draw(chance: Array, weight: Array, chosen: list[int], rng: Rng, order: Arra
 
 
 def by_content(views: Sequence[Matrix], rng: Rng | None = None) -> Array:
-    """Return the rows in an order that follows from what they hold, whatever order they are in.
+    """Return the rows in an order that depends only on their values, not on their input order.
 
-    It is that of their places on a line, a random one or always the same. Copies of a row are
-    beside each other: together they are drawn as one of their weight.
+    Rows are sorted by their projection on a line: a random line, or without `rng` always the same.
+    Copies of a row are next to each other, so they are drawn like one row with their total weight.
     """
     key = np.zeros(views[0].shape[0])
     for X in views:

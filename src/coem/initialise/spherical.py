@@ -1,7 +1,7 @@
-"""init="spherical": a few rounds of k-means before the first round.
+"""init="spherical": a few rounds of k-means before the first round of EM.
 
-It is the loop itself, on the rows as k-means is to see them, with hard posteriors and the coupling
-of the model. docs/starts.md has the figures behind the constants.
+It calls `em` with hard posteriors and the coupling of the model, on rows that are rescaled for
+k-means. docs/starts.md has the measurements behind the constants.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,25 +27,25 @@ from coem.schedules import Constant
 from coem.typing import CSR, Array, Matrix, Rng, is_sparse
 
 BEGINNINGS = 8
-FIRST_ROUNDS = 3  # of every beginning
-MORE_ROUNDS = 7  # of the best one
+FIRST_ROUNDS = 3  # for each beginning
+MORE_ROUNDS = 7  # for the best beginning
 
 
 class Found(NamedTuple):
-    """Where some rounds of k-means end."""
+    """The result of some rounds of k-means."""
 
     objective: float
-    labels: Array  # (n_views, n_rows), or (1, n_rows) for one partition of all views
-    fits: Array  # the same shape: how well each row fits
+    labels: Array  # (n_views, n_rows), or (1, n_rows) if all views share the clusters
+    fits: Array  # how well each row fits its cluster; same shape
 
 
 def spherical(model: Mixture, part: Partition) -> Callable[[Rng], Array]:
-    """Return what draws the partitions that a few rounds of k-means find.
+    """Return a function that draws seeds and returns the clusters after a few rounds of k-means.
 
-    Every view is measured by a scale of its own (`rescaled`), by which its rows have unit length
-    on average. Of several beginnings from seeds far apart, the one that is best after a few rounds
-    goes on. Under co-EM every view has a partition of its own, learnt from those of the others:
-    the multi-view k-means of Bickel & Scheffer (2004, Sec. 4.3).
+    `rescaled` scales every view such that its rows have unit length on average. There are several
+    beginnings, each from seeds far apart. After a few rounds, only the best of them continues.
+    Under co-EM every view has its own clusters and learns them from those of the other views: the
+    multi-view k-means of Bickel & Scheffer (2004, Sec. 4.3).
     """
     pairs = enumerate(zip(model.emissions.families, part.views, strict=True))
     families, rows = zip(
@@ -87,7 +87,7 @@ class Means:
     part: Partition
 
     def improve(self, labels: Array, rounds: int) -> Found:
-        """Return where some rounds from given partitions end."""
+        """Run some rounds from given labels."""
         start = self.part.starting_from(labels)
         session = WholeSession(self.latent, start, self.latent.unknown())
         result = _rounds(self.latent, session, rounds)
@@ -97,9 +97,9 @@ class Means:
 
 @dataclass
 class Directions:
-    """K-means of the directions of one view: the same, in less memory and time.
+    """K-means of the directions of one view: the same result as `Means`, with less memory and time.
 
-    The sums of one call serve the next, which changes fewer rows than a new start would.
+    A call updates the sums of the call before it, because fewer rows change than in a new start.
     """
 
     latent: Sphere
@@ -107,12 +107,12 @@ class Directions:
     state: SphereState | None = None
 
     def improve(self, labels: Array, rounds: int) -> Found:
-        """Return where some rounds from a given partition end."""
+        """Run some rounds from given labels."""
         start = self.part.starting_from(labels)
         session = WholeSession(self.latent, start, self.latent.unknown(), self.state)
         result = _rounds(self.latent, session, rounds)
         (self.state,) = session.states
-        self.state.version = [0]  # the next start has other concept vectors
+        self.state.version = [0]  # the next call has other concept vectors
         rows = self.state.views[0]
         return Found(result.objective, rows.labels[np.newaxis].copy(), rows.cosines[np.newaxis])
 
@@ -126,7 +126,7 @@ def _rounds(
 
 
 def fill_gaps(labels: Array, fit: Array, weight: Array | None, k: int) -> None:
-    """Give every component without rows the row that fits worst, but not another's only one."""
+    """Give each component without rows the row that fits worst; never the only row of another."""
     present = labels if weight is None else np.where(weight > 0, labels, -1)
     for component, row in refill(present, fit, k):
         labels[row] = component
@@ -135,9 +135,10 @@ def fill_gaps(labels: Array, fit: Array, weight: Array | None, k: int) -> None:
 def rescaled(family: AnyFamily, X: Matrix, weight: Array | None) -> tuple[AnyFamily, Matrix]:
     """Return the rows of a view as k-means is to see them, and the family that does so.
 
-    Directions stay as they are; counts become directions, TF-IDF rows of unit length. Any other
-    rows are measured in standard deviations of their columns and have unit length about their
-    mean, on average. Each of these families loses half a squared distance, so that views add up.
+    Directions do not change. Sparse counts become TF-IDF rows of unit length. All other rows are
+    divided by the standard deviations of their columns, and then scaled such that their mean
+    squared distance from the mean is one. In each of these families the log likelihood of a row
+    falls by half its squared distance from the centre, so that the views can be added.
     """
     if isinstance(family, VonMisesFisher):
         return replace(family, kappa=1.0), X
@@ -160,7 +161,7 @@ def _tf_idf(X: CSR, mass: Array) -> CSR:
 
 
 def _standardised(X: Matrix, mass: Array) -> Matrix:
-    """Return rows whose columns have one variance, together 1; sparse ones are not centred."""
+    """Return rows whose columns have equal variances that sum to 1; sparse rows are not centred."""
     share = mass / max(float(mass.sum()), 1e-300)
     mean = np.asarray(share @ X)
     if is_sparse(X):
@@ -169,7 +170,7 @@ def _standardised(X: Matrix, mass: Array) -> Matrix:
     else:
         X = np.asarray(X - mean)
         spread = np.sqrt(share @ (X * X))
-    varied = spread > 1e-12 * np.abs(mean)  # a constant column has a spread by rounding alone
+    varied = spread > 1e-12 * np.abs(mean)  # the spread of a constant column is a rounding error
     by = np.divide(1.0, spread, out=np.zeros(len(spread)), where=varied)
     by /= np.sqrt(max(int(varied.sum()), 1))
     scaled: Matrix = X.multiply(by).tocsr() if is_sparse(X) else X * by

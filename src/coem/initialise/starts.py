@@ -1,4 +1,4 @@
-"""The starts that have a name."""
+"""The starts that `init` can name."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -16,14 +16,14 @@ INITS: tuple[Init, ...] = ("random", "rows", "k-means++", "spherical")
 
 
 class Start(NamedTuple):
-    """Where a run starts: parameters, or what stands for posteriors until there are parameters."""
+    """The start of a run: parameters, or `given`, which replaces the posteriors at first."""
 
     theta: MixtureTheta
     given: Array | None = None  # as in `Partition`
 
 
 def starter(model: Mixture, part: Partition, init: Init) -> Callable[[Rng], Start]:
-    """Return what draws the starts that `init` names."""
+    """Return a function that draws a start of the kind that `init` names."""
     if init == "random":
         return _random(model, part)
     draw = spherical(model, part) if init == "spherical" else _nearest(model, part, init)
@@ -31,7 +31,7 @@ def starter(model: Mixture, part: Partition, init: Init) -> Callable[[Rng], Star
 
 
 def _random(model: Mixture, part: Partition) -> Callable[[Rng], Start]:
-    """Return what draws parameters about those of all rows pooled."""
+    """Return a function that draws parameters near those of all rows pooled."""
     blanks = [None if part.empty is None else part.empty[:, v] for v in range(len(part.views))]
     triples = zip(model.emissions.families, part.views, blanks, strict=True)
     pools = [(family, pooled(family, X, part.weight, blank)) for family, X, blank in triples]
@@ -44,7 +44,7 @@ def _random(model: Mixture, part: Partition) -> Callable[[Rng], Start]:
 
 
 def _nearest(model: Mixture, part: Partition, init: Init) -> Callable[[Rng], Array]:
-    """Return what draws some rows as seeds, and gives every row to the nearest seed."""
+    """Return a function that draws rows as seeds and gives every row to the nearest seed."""
     distances = Distances([scaled(X) for X in part.views], part.empty)
     weight = part.row_weight()
 

@@ -1,10 +1,10 @@
 """The aspect model over the non-zeros of a matrix of counts.
 
-A *table* holds p(x|h) or p(y|h): one row for each x or y, the components side by side, filled up
-with zeros to a multiple of eight. The E step goes by rows, so that sums over y belong to one row;
-the M step of p(y|h) goes by columns, so that sums over x belong to one column. Each sum has one
-owner and one order, whatever the number of threads; totals are added up over pieces of the rows
-that depend on the data alone.
+A *table* holds p(x|h) or p(y|h). It has one row per x or y, and the components of a row are next to
+each other, padded with zeros to a multiple of eight. The E step runs over rows, so that one task
+computes all sums over y for a row. The M step of p(y|h) runs over columns, so that one task
+computes all sums over x for a column. So each sum is added in one order, whatever the number of
+threads. Totals are added over pieces of the rows, and the pieces depend only on the data.
 """
 
 from collections.abc import Callable
@@ -19,9 +19,9 @@ from coem.kernels import _compiled, threads
 from coem.typing import CSR, Array, Matrix
 
 LANES = 8
-PIECES = 16  # most parts that rows or columns are cut into
-NONZEROS = 4096  # fewest that are worth a part of their own
-CELLS = 1 << 16  # of a table that one task takes
+PIECES = 16  # the largest number of parts that rows or columns are cut into
+NONZEROS = 4096  # the smallest number of non-zeros per part
+CELLS = 1 << 16  # cells of a table per task
 ALIGNED = 64  # bytes of a cache line
 
 Cuts = list[tuple[int, int]]
@@ -29,19 +29,19 @@ Cuts = list[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Pairs:
-    """The non-zeros of a matrix of counts, by rows and by columns; made once for all runs.
+    """The non-zeros of a matrix of counts, by rows and by columns; computed once for all runs.
 
-    Counts are divided by a power of two near their mean, `unit`, which is exact, and keeps
-    products in single precision far from its ends.
+    Counts are divided by `unit`, a power of two near their mean. This division is exact, and keeps
+    float32 products far from overflow and underflow.
     """
 
     shape: tuple[int, int]
     indptr: Array
     columns: Array  # int32, of every non-zero
     counts: Array
-    turned: Array  # the other indptr: where columns begin
+    turned: Array  # the indptr of the columns
     rows: Array  # int32, of every non-zero, column by column
-    places: Array  # where it is found among the rows
+    places: Array  # the position in `counts` of every non-zero, column by column
     unit: float
     total: float  # of all counts
     entropy: float  # of the counts as a distribution, in nats
@@ -50,7 +50,7 @@ class Pairs:
 
     @classmethod
     def of(cls, X: Matrix, weight: Array | None, dtype: Any) -> Self:
-        """Return the non-zeros of `X`, its rows times their weights."""
+        """Return the non-zeros of `X`, with every row multiplied by its weight."""
         counts = sp.csr_matrix(X, dtype=np.float64, copy=True)
         if weight is not None:
             counts.data *= np.repeat(weight, np.diff(counts.indptr))
@@ -84,7 +84,7 @@ class Pairs:
 
     @property
     def marginals(self) -> tuple[Array, Array]:
-        """The shares of all counts that each row and each column has."""
+        """The share of each row, and of each column, in all counts."""
         n, m = self.shape
         counts = self.counts.astype(np.float64)
         owners = np.repeat(np.arange(n), np.diff(self.indptr))
@@ -111,7 +111,7 @@ def _entropy(counts: Array, total: float) -> float:
 
 
 def _cuts(indptr: Array) -> Cuts:
-    """Cut rows or columns into pieces of about as many non-zeros, by the data alone."""
+    """Cut rows or columns into pieces with about equal numbers of non-zeros."""
     n, nnz = len(indptr) - 1, int(indptr[-1])
     pieces = int(np.clip(nnz // NONZEROS, 1, PIECES))
     inner = np.searchsorted(indptr, np.linspace(0, nnz, pieces + 1)[1:-1])
@@ -120,12 +120,12 @@ def _cuts(indptr: Array) -> Cuts:
 
 
 def width_of(n_components: int) -> int:
-    """Return the number of cells that a table has for `n_components`."""
+    """Return the number of cells per row of a table for `n_components`."""
     return -(-n_components // LANES) * LANES
 
 
 def new_table(n: int, n_components: int, dtype: Any) -> Array:
-    """Return a table to be filled, whose rows begin at cache lines where they can."""
+    """Return an uninitialised table that begins at a cache line."""
     width, size = width_of(n_components), np.dtype(dtype).itemsize
     memory = np.empty(n * width + ALIGNED // size, dtype)
     skip = -(memory.ctypes.data // size) % (ALIGNED // size)
@@ -133,13 +133,13 @@ def new_table(n: int, n_components: int, dtype: Any) -> Array:
 
 
 def table_like(table: Array) -> Array:
-    """Return a table of the same shape, to be filled."""
+    """Return an uninitialised table of the same shape."""
     n, width = table.shape
     return new_table(n, width, table.dtype)
 
 
 def as_table(values: Array, dtype: Any) -> Array:
-    """Return the table of probabilities (n_components, n)."""
+    """Convert probabilities of shape (n_components, n) to a table."""
     k, n = values.shape
     table = new_table(n, k, dtype)
     table[:, :k] = values.T
@@ -148,7 +148,7 @@ def as_table(values: Array, dtype: Any) -> Array:
 
 
 def padded(values: Array, width: int, dtype: Any) -> Array:
-    """Return values (n_components,) with zeros for the spare cells."""
+    """Return values (n_components,) padded with zeros to `width`."""
     cells = np.zeros(width, dtype)
     cells[: len(values)] = values
     return cells
@@ -157,10 +157,10 @@ def padded(values: Array, width: int, dtype: Any) -> Array:
 def expect(
     pairs: Pairs, x: Array, y: Array, weights: Array, ratios: Array, sums: Array
 ) -> tuple[float, Array]:
-    """E step: fill the `ratios` count / p(x, y) and the expected counts `sums` of rows.
+    """E step: fill `ratios` with count / p(x, y), and `sums` with the expected counts of rows.
 
-    `weights` (width,) multiply the products of the tables. Returns the sum of count log p(x, y)
-    and the expected counts of the components, both in units of `pairs.unit`.
+    `weights` (width,) multiply the products of the tables. Return the sum of count log p(x, y)
+    and the expected counts of the components, both divided by `pairs.unit`.
     """
 
     def work(cut: tuple[int, int]) -> tuple[float, Array]:
@@ -175,7 +175,7 @@ def expect(
 def maximise(
     pairs: Pairs, x: Array, y: Array, weights: Array, ratios: Array, affine: tuple[Array, Array]
 ) -> Array:
-    """M step: return the table of scale times the expected counts of columns, plus shift."""
+    """M step: return the table of the expected counts of columns, times scale, plus shift."""
     out = table_like(y)
 
     def work(cut: tuple[int, int]) -> None:
@@ -187,19 +187,19 @@ def maximise(
 
 
 def rescale(table: Array, affine: tuple[Array, Array]) -> Array:
-    """Return scale times a table, plus shift."""
+    """Return a table times scale, plus shift."""
     out = table_like(table)
     by_cells(table, lambda lo, hi: _compiled.aspect_rescale(table, lo, hi, *affine, out))
     return out
 
 
 def power(table: Array, beta: float, out: Array) -> None:
-    """Set `out` to the power `beta` of a table; a zero stays one."""
+    """Set `out` to the power `beta` of a table; zeros stay zero."""
     by_cells(table, lambda lo, hi: _compiled.aspect_power(table, lo, hi, beta, out))
 
 
 def evidence(pairs: Pairs, x: Array, y: Array, weights: Array) -> float:
-    """Return the sum of count log p(x, y), in units of `pairs.unit`."""
+    """Return the sum of count log p(x, y), divided by `pairs.unit`."""
     lines = pairs.indptr, pairs.columns, pairs.counts
     parts = threads.spread(
         lambda cut: _compiled.aspect_evidence(*lines, x, y, weights, *cut), pairs.row_cuts
@@ -220,13 +220,13 @@ def fold_in(pairs: Pairs, y: Array, weights: Array, max_iter: int, tol: float) -
 
 
 def log_sum(table: Array, n_components: int) -> float:
-    """Return the sum of the logarithms of a table, zeros taken for the least positive number."""
+    """Return the sum of the logarithms of a table; zeros count as the smallest positive number."""
     parts = by_cells(table, lambda lo, hi: _compiled.aspect_log_sum(table, n_components, lo, hi))
     return float(sum(parts))
 
 
 def by_cells(table: Array, work: Callable[[int, int], Any]) -> list[Any]:
-    """Return what `work` does with the rows of a table, in pieces that depend on it alone."""
+    """Call `work` with pieces of the rows of a table; the pieces depend only on its shape."""
     n, width = table.shape
     step = max(1, CELLS // width)
     return threads.spread(lambda lo: work(lo, min(lo + step, n)), range(0, n, step))

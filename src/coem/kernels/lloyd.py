@@ -1,8 +1,9 @@
-"""One view of spherical k-means: rows to the nearest directions, sums of the rows of clusters.
+"""One view of spherical k-means: find the nearest direction of each row, and sum up clusters.
 
-Sums lose the rows that left a cluster and gain those that came, so that a round costs little more
-than its cosines. (Bounds that rule cosines out, Elkan 2003, were tried: of twenty clusters they
-left four or five cosines a row for most rounds, which one by one took twice as long as all twenty.)
+The sums are updated: rows that left a cluster are subtracted, rows that joined it are added. So a
+round costs little more than its cosines. (Bounds that rule out cosines, Elkan 2003, were tried.
+With twenty clusters they left four or five cosines per row in most rounds, and to compute these one
+by one took twice as long as to compute all twenty together.)
 """
 
 from collections.abc import Sequence
@@ -13,19 +14,20 @@ import numpy as np
 from coem.kernels import _compiled, counts, threads
 from coem.typing import CSR, Array, Matrix, is_sparse
 
-CHUNK = 1024  # dense rows that are turned to double at a time
-# A sum is made anew when so many times its rows' weight have come and gone: what is left of large
-# numbers that cancel is rounding.
+CHUNK = 1024  # dense rows that are converted to float64 at a time
+# A sum is computed again from its rows when the weight that has joined or left it is this many
+# times the weight of its rows. Otherwise rounding errors of large numbers that cancel would remain.
 WORN = 30
-PARTS = 2  # of the words, moved by one thread each
-# A sum whose square is so small a part of that of its weight may be a small rest of large numbers.
+PARTS = 2  # parts of the words; one thread per part moves rows
+# Large numbers may have cancelled in a sum if its squared length, relative to its squared weight,
+# is smaller than this.
 CANCELLED = 1e-3
-SHORTEST, LONGEST = 1e-25, 1e30  # lengths of sums that single precision holds with all digits
-DEAR = 7  # cells of a table that are filled in the time that a number is moved
+SHORTEST, LONGEST = 1e-25, 1e30  # lengths of sums that float32 holds without loss of digits
+DEAR = 7  # moving one number takes as long as filling this many cells of a table
 
 
 class _Changes(NamedTuple):
-    """Rows that go from one cluster to another, -1 being none, and their weights."""
+    """Rows that change their cluster, and their weights; cluster -1 means no cluster."""
 
     rows: Array
     came_from: Array
@@ -34,7 +36,7 @@ class _Changes(NamedTuple):
 
 
 class _Lists(NamedTuple):
-    """Rows and their weights, of every cluster those from its offset on."""
+    """Rows and their weights, ordered by cluster; the rows of a cluster begin at its offset."""
 
     rows: Array
     weights: Array
@@ -43,9 +45,9 @@ class _Lists(NamedTuple):
 
 
 class Lloyd:
-    """The rows of one view, of unit length or zero, and what is known of their clusters.
+    """The rows of one view, of unit length or zero, with their labels and the sums of clusters.
 
-    `parts` are the rows again, cut into what is one task each, with their places.
+    `parts` holds the same rows, cut into one part per task, each with its slice of the rows.
     """
 
     def __init__(self, X: Matrix, parts: Sequence[tuple[slice, Matrix]], n_clusters: int) -> None:
@@ -55,12 +57,12 @@ class Lloyd:
         self.parts = parts
         self.k = n_clusters
         self.labels = np.zeros(n, dtype=np.int32)
-        self.cosines = np.zeros(n)  # of every row and the direction of its cluster
+        self.cosines = np.zeros(n)  # between every row and the direction of its cluster
         self.sums = np.zeros((n_clusters, d))
-        self._summed = np.full(n, -1, dtype=np.int32)  # the clusters that `sums` are of
-        self._squares = np.zeros(n_clusters)  # of the lengths of the sums
-        self._passed = np.zeros(n_clusters)  # the weight of the rows that came or went
-        self._table: Array | None = None  # the sums, as the kernels multiply rows by them
+        self._summed = np.full(n, -1, dtype=np.int32)  # the labels that `sums` were made from
+        self._squares = np.zeros(n_clusters)  # squared lengths of the sums
+        self._passed = np.zeros(n_clusters)  # weight that has joined or left each cluster
+        self._table: Array | None = None  # the sums in the form that the kernels read
         self._table_is_new = False
 
     def assign(self, directions: Array) -> None:
@@ -71,7 +73,7 @@ class Lloyd:
 
         def work(part: tuple[slice, Matrix]) -> None:
             rows, X = part
-            # In double: a product in single would depend on the part.
+            # Use float64, because float32 products would depend on how rows are cut into parts.
             values = X.astype(np.float64, copy=False) @ directions.T
             best = values.argmax(axis=1)
             self.labels[rows] = best
@@ -81,10 +83,9 @@ class Lloyd:
 
     @property
     def ready(self) -> bool:
-        """True if rows can be given to the sums as they are, whose directions are not made.
+        """True if `assign_to_sums` can be used, which needs no directions.
 
-        Rows must be sparse, and no sum without a direction, nor of a length that single precision
-        cannot hold.
+        Rows must be sparse, no sum may be zero, and float32 must hold the length of every sum.
         """
         if self._csr is None:
             return False
@@ -92,9 +93,9 @@ class Lloyd:
         return bool(lengths.min() > SHORTEST and lengths.max() < LONGEST)
 
     def assign_to_sums(self) -> None:
-        """Give every row to the sum with the largest cosine, if it is `ready`.
+        """Give every row to the sum with the largest cosine; only if `ready` is True.
 
-        To scale twenty cosines of a row costs less than to scale all words of twenty directions.
+        It costs less to scale the twenty cosines of a row than all words of twenty directions.
         """
         if self._table is None:
             self._table = counts.new_table(self.k, self.X.shape[1], self.X.dtype)
@@ -118,9 +119,9 @@ class Lloyd:
     # -- sums --------------------------------------------------------------------------------
 
     def sum_rows(self, labels: Array, weight: Array | None) -> Array:
-        """Bring `sums` (n_clusters, n_features) up to date, and return their lengths.
+        """Update `sums` (n_clusters, n_features) to new labels, and return their lengths.
 
-        A label of -1 is no cluster.
+        A label of -1 means no cluster.
         """
         rows = np.flatnonzero(labels != self._summed).astype(np.int32)
         mass = np.ones(len(rows)) if weight is None else weight[rows]
@@ -144,25 +145,25 @@ class Lloyd:
         return DEAR * moved < self.sums.size
 
     def _move(self, changes: _Changes, csr: counts.Triple, memory: Array) -> None:
-        """Take rows from sums to others, in the table's memory too; threads divide the words."""
+        """Move rows between sums, also in the memory of the table; each thread takes some words."""
         n_words = self.sums.shape[1]
         step = max(-(-n_words // PARTS), 1)
         grown = np.zeros((-(-n_words // step), self.k))
 
         def work(first: int) -> None:
-            words, mine = (first, min(first + step, n_words)), grown[first // step]
-            _compiled.move_rows(*csr, *changes, *words, self.sums, memory, mine)
+            words, growth = (first, min(first + step, n_words)), grown[first // step]
+            _compiled.move_rows(*csr, *changes, *words, self.sums, memory, growth)
 
         threads.spread(work, range(0, n_words, step))
         self._squares += grown.sum(axis=0)
 
     def _measure(self, present: Array) -> None:
-        """Measure sums that are short for their weight: what they grew by may be rounding."""
+        """Compute the lengths of short sums again, because their updates may be rounding errors."""
         for j in np.flatnonzero(self._squares < CANCELLED * present**2):
             self._squares[j] = self.sums[j] @ self.sums[j]
 
     def _add_all(self, lists: _Lists) -> None:
-        # Few tasks, because each costs the time of a thousand sums, but enough for even shares.
+        # Use few tasks: starting one takes as long as a thousand sums. But share the work evenly.
         step = -(-self.k // (4 * threads.n_workers()))
 
         def work(first: int) -> None:
@@ -174,7 +175,7 @@ class Lloyd:
     def _lists(
         self, changes: _Changes, fresh: Array, labels: Array, weight: Array | None
     ) -> _Lists:
-        """Return the rows to be added to every sum, or with a weight below zero taken from it."""
+        """Return the rows to add to every sum; those to subtract have a negative weight."""
         clusters = np.concatenate([changes.came_from, changes.go_to])
         rows = np.concatenate([changes.rows, changes.rows])
         signed = np.concatenate([-changes.weights, changes.weights])
@@ -190,19 +191,19 @@ class Lloyd:
         return _Lists(rows[order], signed[order], offsets, fresh.view(np.uint8))
 
     def _worn(self, changes: _Changes, labels: Array, weight: Array | None) -> Array:
-        """Return which sums are to be made anew, for what comes and goes and for what is there."""
+        """Return which sums to compute again from all their rows."""
         sizes = _totals(labels, None, self.k)
         present = sizes if weight is None else _totals(labels, weight, self.k)
         ends = changes.came_from, changes.go_to
         self._passed += sum(_totals(end, changes.weights, self.k) for end in ends)
         worn = self._passed > WORN * present
-        # Also where that is less work than what has changed.
+        # Also where a sum has fewer rows than changes, which is less work.
         worn |= sum(_totals(end, None, self.k) for end in ends) > sizes
         self._passed[worn] = present[worn]
         return np.asarray(worn)
 
     def _add(self, lists: _Lists, first: int, last: int) -> None:
-        """Bring the sums of some clusters up to date, and the squares of their lengths."""
+        """Update the sums of some clusters, and their squared lengths."""
         if self._csr is not None:
             _compiled.sum_lists(*self._csr, *lists, first, last, self.sums, self._squares)
             return
@@ -217,14 +218,14 @@ class Lloyd:
 
 
 def _totals(labels: Array, weight: Array | None, k: int) -> Array:
-    """Return the weight of every cluster, or the number of its rows; -1 is no cluster."""
+    """Return the weight of every cluster, or its number of rows; label -1 means no cluster."""
     if weight is not None:
-        weight = np.where(labels >= 0, weight, 0.0)  # a weight there may be of any size
+        weight = np.where(labels >= 0, weight, 0.0)  # rows without a cluster may have any weight
     return np.bincount(labels + 1, weight, minlength=k + 1)[1:]
 
 
 def unit_rows(sums: Array, lengths: Array, fallback: Array, dtype: Any) -> Array:
-    """Return rows scaled to unit length, as a table; a row of zeros becomes that of `fallback`."""
+    """Return `sums` scaled to unit length, as a table; zeros are replaced by rows of `fallback`."""
     rows = counts.unit_table(sums, lengths, dtype)
     for j in np.flatnonzero(lengths == 0):
         rows[j] = fallback[j]
@@ -232,7 +233,7 @@ def unit_rows(sums: Array, lengths: Array, fallback: Array, dtype: Any) -> Array
 
 
 def pooled_rows(sums: Array) -> Array:
-    """Return the direction of all rows for every cluster, the first axis if there is none."""
+    """Return the direction of the sum of all rows for every cluster; if it is 0, the first axis."""
     whole = sums.sum(axis=0)
     length = np.sqrt(whole @ whole)
     return np.broadcast_to(whole / length if length > 0 else np.eye(1, len(whole)), sums.shape)

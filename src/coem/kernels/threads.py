@@ -1,8 +1,8 @@
-"""What an engine lends to the kernels while it runs: its threads, and memory for scratch.
+"""Threads and scratch memory that an engine lends to the kernels while it runs.
 
-Kernels are serial and release the GIL. A face whose work divides into independent parts spreads
-them over the threads of the engine that is running, if there is one; how many there are never
-changes a bit of the result.
+Kernels are serial and release the GIL. The Python functions that call them may divide the work into
+independent parts, and run the parts on the threads of the running engine, if there is one. The
+number of threads never changes a bit of the result.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ import numpy as np
 
 from coem.typing import Array
 
-WAVE = 16  # results for each worker that may wait to be added up
+WAVE = 16  # results per worker that may wait to be added
 
 
 class Pool(Protocol):
@@ -34,13 +34,13 @@ class _Loan:
     scratch: dict[str, Array] = field(default_factory=dict)
 
 
-# A worker thread starts with an empty context, so what runs inside a task is serial.
+# A worker thread starts with an empty context, so the code inside a task is serial.
 _loan: ContextVar[_Loan | None] = ContextVar("coem_loan", default=None)
 
 
 @contextmanager
 def lend(pool: Pool) -> Iterator[None]:
-    """Let the kernels called in this context use `pool`."""
+    """Let the kernels use `pool` inside this context."""
     token = _loan.set(_Loan(pool))
     try:
         yield
@@ -49,13 +49,13 @@ def lend(pool: Pool) -> Iterator[None]:
 
 
 def n_workers() -> int:
-    """Return how many threads a face may use here."""
+    """Return how many threads the caller may use."""
     loan = _loan.get()
     return 1 if loan is None else loan.pool.n_workers
 
 
 def spread(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """Return the results of `function`, in the order of the items, on the lent threads."""
+    """Call `function` with every item on the lent threads; return the results in order."""
     loan = _loan.get()
     return [function(item) for item in items] if loan is None else loan.pool.map(function, items)
 
@@ -63,7 +63,7 @@ def spread(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
 def add_up(function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
     """Return the sum of the results of `function`, added in the order of the items.
 
-    Only some of the results exist at a time, however many items there are.
+    Only `WAVE` results per worker exist at a time, however many items there are.
     """
     total: Any = None
     items, step = list(items), WAVE * n_workers()
@@ -74,10 +74,10 @@ def add_up(function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
 
 
 def scratch(name: str, shape: tuple[int, ...]) -> Array:
-    """Return float64 memory that is used and forgotten within one call of a face.
+    """Return float64 memory for use within one call; its contents are undefined.
 
-    While an engine runs the same memory serves every round: fresh pages cost more than the sums
-    that are put into them, and malloc would keep the old ones besides.
+    While an engine runs, the same memory is reused in every round. New pages would cost more time
+    than the sums that are written to them, and malloc would keep the old pages too.
     """
     loan = _loan.get()
     if loan is None:

@@ -1,7 +1,8 @@
-"""Products of tables with small matrices, which is all that the traffic model adds.
+"""Products of tables with small matrices, which the traffic model needs besides `kernels.aspect`.
 
-BLAS does them, some rows of a table at a time. How many depends on the table alone, and sums over
-the pieces are added up in their order, so that the number of threads does not change a bit.
+BLAS computes them for some rows of a table at a time. The number of rows depends only on the shape
+of the table, and results of the pieces are added in order. So the number of threads does not change
+a bit of the result.
 """
 
 import numpy as np
@@ -20,9 +21,9 @@ def times(table: Array, matrix: Array) -> Array:
 def gather(alpha: Array, inflow: Array, beta: Array, sums: Array) -> tuple[Array, Array]:
     """M step: add the expected counts of destinations and exits to `sums`.
 
-    `inflow` (x', h) is the sum over x of ratio(x, x') alpha(x|h), and `beta` (width, width) the
-    highway traffic. Returns the sums over the rows of `sums`, and those of inflow (x', h) times
-    alpha (x', h') for every pair (h, h'), both in double.
+    `inflow` (x', h) is the sum over x of ratio(x, x') alpha(x|h), and `beta` (width, width) is the
+    highway traffic. Return the sum over the rows of `sums`, and for every pair (h, h') the sum
+    over x' of inflow (x', h) times alpha (x', h'); both in float64.
     """
 
     def work(lo: int, hi: int) -> tuple[Array, Array]:
