@@ -1,4 +1,4 @@
-"""What happens during a fit, seen by somebody who knows the classes."""
+"""Compare a fit with known classes after every round."""
 
 from collections import defaultdict
 from copy import copy
@@ -18,25 +18,25 @@ __all__ = ["entropy_trace"]
 def entropy_trace(estimator, X, y):
     """Fit a clusterer and return the entropy of its clusters after every round.
 
-    Beside the agreement of the views, which every fit records, it shows if views that come to
-    agree come to agree on the truth (Bickel & Scheffer 2004, Fig. 5).
+    Every fit records how far the views agree. Together with the entropy you see whether the views
+    agree on the true classes (Bickel & Scheffer 2004, Fig. 5).
 
     Parameters
     ----------
     estimator : MixtureClusterer
-        What is to be fitted; it is not changed. Restarts are all run, and the best is returned. A
-        `checkpoint` is not used, because the rounds before it would be missing.
+        The clusterer to fit; it is not changed. If it has several restarts, the trace is that of
+        the best one. Its `checkpoint` is not used, because the rounds before it would be missing.
     X : matrix, list, dict or Views
-        Rows seen through one or several views.
+        Rows in one or several views.
     y : array of shape (n_rows,)
         The true class of each row; numbers or strings. The fit does not see it.
 
     Returns
     -------
     trace : list of records
-        Those of `history_`, one a round, with one more field: `entropy`, the cluster entropy in
-        bits of the labels that the parameters of that round give, by the rule that `assign` names.
-        ``trace.to_frame()`` gives a DataFrame.
+        The records of `history_`, one per round, with one more field: `entropy`, the cluster
+        entropy in bits. The clusters are those that the model of that round would predict.
+        ``trace.to_frame()`` returns a DataFrame.
 
     Examples
     --------
@@ -52,28 +52,28 @@ def entropy_trace(estimator, X, y):
     """
     if not isinstance(estimator, MixtureClusterer):
         raise TypeError(
-            f"estimator must be a MixtureClusterer, got {type(estimator).__name__}; of a pipeline "
-            "give the last step, and the rows as the other steps transform them"
+            f"estimator must be a MixtureClusterer, got {type(estimator).__name__}; of a pipeline, "
+            "pass the last step and the rows that the other steps return"
         )
     views = as_views(X)
-    cluster_entropy(y, np.zeros(len(views)))  # refuses labels that do not fit before any work
-    onlooker = _Onlooker(**estimator.get_params(deep=False) | {"checkpoint": None})
-    onlooker.rows, onlooker.seen = views, defaultdict(list)
-    onlooker.fit(views)
-    labels = onlooker.seen[onlooker.best_run_]
-    pairs = zip(onlooker.history_, labels, strict=True)
-    return Records(Bunch(**record, entropy=cluster_entropy(y, now)) for record, now in pairs)
+    cluster_entropy(y, np.zeros(len(views)))  # raise now if the labels do not fit
+    tracer = _Tracer(**estimator.get_params(deep=False) | {"checkpoint": None})
+    tracer.rows, tracer.labels_of_run = views, defaultdict(list)
+    tracer.fit(views)
+    labels = tracer.labels_of_run[tracer.best_run_]
+    rounds = zip(tracer.history_, labels, strict=True)
+    return Records(Bunch(**record, entropy=cluster_entropy(y, found)) for record, found in rounds)
 
 
-class _Onlooker(MixtureClusterer):
-    """A clusterer that labels `rows` after every round, and lists in `seen` what each run said."""
+class _Tracer(MixtureClusterer):
+    """A clusterer that predicts `rows` after every round, and keeps the labels of each run."""
 
     def _look_on(self, mixture):
-        def note(index, theta, past, over):
-            # A copy, because runs may share the estimator; the engine is taken by the run itself.
-            now = copy(self).set_params(engine=None, n_jobs=1)
-            now._set_theta(mixture, theta)
-            now.beta_ = past.history[-1].beta
-            self.seen[index].append(now.predict(self.rows))
+        def predict(run, theta, past, over):
+            # Copy, because runs may share the estimator. The run itself uses the engine.
+            model = copy(self).set_params(engine=None, n_jobs=1)
+            model._set_theta(mixture, theta)
+            model.beta_ = past.history[-1].beta
+            self.labels_of_run[run].append(model.predict(self.rows))
 
-        return lambda index: partial(note, index)
+        return lambda run: partial(predict, run)

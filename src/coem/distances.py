@@ -10,16 +10,16 @@ from coem.families.base import check_magnitude, check_values
 from coem.typing import CSR, Array, Matrix, is_sparse
 
 TOLERANCE = 1e-6  # how far a given matrix may be from symmetric, relative to its largest distance
-NOTHING = 2.0**-46  # what products of equal rows differ by is rounding
-LARGEST = 1e150  # n times that is still a number
+NOTHING = 2.0**-46  # a smaller relative difference between products is a rounding error
+LARGEST = 1e150  # n times this does not overflow
 NEGATIVE = "is negative or its mirror image is; distances must be 0 or more"
 
 Blocks = Iterator[tuple[int, Array]]
-"""The first row of a block, and its distances from the rows from that one on."""
+"""The number of the first row of a block, and the distances of the block to all rows from it on."""
 
 
 def condensed(X: Matrix, metric: str, view: str, out: Array) -> None:
-    """Write the distances of all pairs of rows, in the order of scipy's pdist, to `out`.
+    """Write the distances of all pairs of rows to `out`, in the order of scipy's pdist.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def condensed(X: Matrix, metric: str, view: str, out: Array) -> None:
     view : str
         The name of the view, for error messages.
     out : array of shape (n_rows * (n_rows - 1) / 2,)
-        float32 or float64; distances are computed in float64.
+        Its dtype is float32 or float64. Distances are always computed in float64.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def _cuts(n: int) -> Iterator[slice]:
 
 
 def _cosine(X: Matrix, view: str) -> Blocks:
-    """Yield 1 - cos. A row of zeros has nothing in common with any other: a distance of 1."""
+    """Yield 1 - cosine. A row of zeros has a distance of 1 from every other row."""
     unit = _unit_rows(check_values(X, view, nonnegative=False))
     for rows in _cuts(X.shape[0]):
         block = _products(unit, rows)
@@ -75,7 +75,7 @@ def _euclidean(X: Matrix, view: str) -> Blocks:
     if not is_sparse(X):
         X = X.astype(np.float64, copy=False)
         for rows in _cuts(X.shape[0]):
-            yield rows.start, cdist(X[rows], X[rows.start :])  # as pdist has it, ties included
+            yield rows.start, cdist(X[rows], X[rows.start :])  # the same bits as pdist
         return
     X = X.astype(np.float64)
     X.sum_duplicates()
@@ -100,7 +100,7 @@ def _precomputed(X: Matrix, view: str) -> Blocks:
     if X.shape[0] != X.shape[1]:
         raise ValueError(
             f"view {view!r}: precomputed distances must be a square matrix, one row and one "
-            f"column a row of data; got shape {X.shape}"
+            f"column per row of data; got shape {X.shape}"
         )
     scale = float(X.max())
     for rows in _cuts(X.shape[0]):
@@ -110,7 +110,7 @@ def _precomputed(X: Matrix, view: str) -> Blocks:
 
 
 def _check_distances(block: Array, mirror: Array, scale: float, where: tuple[str, int]) -> None:
-    """Refuse distances below zero, of a row from itself, or that depend on the direction."""
+    """Raise unless distances are at least 0, symmetric, and 0 from a row to itself."""
     view, start = where
     itself = np.abs(block[np.arange(len(block)), np.arange(len(block))])
     faults = (
@@ -121,8 +121,8 @@ def _check_distances(block: Array, mirror: Array, scale: float, where: tuple[str
         ),
         (
             np.diag(itself > TOLERANCE * scale),
-            "is the distance of the row from itself and must be 0; of similarities S up to 1 "
-            "pass 1 - S",
+            "is the distance of the row from itself and must be 0; if you have similarities S up "
+            "to 1, pass 1 - S",
         ),
     )
     for bad, fault in faults:
@@ -139,7 +139,7 @@ def _products(X: Matrix, rows: slice) -> Array:
     """Return the products of some rows with the rows from the first of them on, dense."""
     if not is_sparse(X):
         return np.asarray(X[rows] @ X[rows.start :].T)
-    # Other than X[rows.start :], the same memory; and the transposed product has short rows.
+    # Unlike X[rows.start :], `tail` copies nothing. The transposed product has short rows.
     first = X.indptr[rows.start]
     parts = X.data[first:], X.indices[first:], X.indptr[rows.start :] - first
     as_csr: Any = type(X)  # scipy's matrix or array; the protocol has no constructor
@@ -148,7 +148,7 @@ def _products(X: Matrix, rows: slice) -> Array:
 
 
 def _unit_rows(X: Matrix) -> Matrix:
-    """Return the rows at length one in float64; zeros stay. No square over- or underflows."""
+    """Return rows of length one in float64; zeros stay. Squares neither overflow nor underflow."""
     X = X.astype(np.float64, copy=True)
     if not is_sparse(X):
         lengths = np.maximum(X.max(axis=1), -X.min(axis=1))

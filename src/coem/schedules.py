@@ -10,18 +10,18 @@ from coem.checks import check_number
 
 
 class Schedule(ABC):
-    """A value for every round; constant from round ``len(schedule)`` on."""
+    """A value for every round. The value is constant from round ``len(schedule)`` on."""
 
     @abstractmethod
     def __call__(self, t: int) -> float:
-        """Return the value in round `t`, the first being 0."""
+        """Return the value in round `t`; the first round is 0."""
 
     @abstractmethod
     def __len__(self) -> int:
         """Return the round from which the value no longer changes."""
 
     def extremes(self) -> tuple[float, float]:
-        """Return the least and the largest value; they are the ends unless a schedule turns."""
+        """Return the smallest and the largest value; by default, of the first and last round."""
         ends = self(0), self(len(self))
         return min(ends), max(ends)
 
@@ -37,13 +37,13 @@ class Constant(Schedule):
         return float(self.value)
 
     def __len__(self) -> int:
-        """Return 0: it never changes."""
+        """Return 0, because the value never changes."""
         return 0
 
 
 @dataclass(frozen=True)
 class Linear(Schedule):
-    """From `start` to `stop` in equal steps, reaching `stop` exactly after `rounds` rounds.
+    """Change from `start` to `stop` in `rounds` equal steps; `stop` is reached exactly.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Linear(Schedule):
     rounds: int = 20
 
     def __post_init__(self) -> None:
-        """Refuse a schedule without rounds."""
+        """Raise unless `rounds` is at least 1."""
         _check_numbers("Linear", self.start, self.stop)
         check_number("rounds", self.rounds, Integral, 1)
 
@@ -81,16 +81,16 @@ class Linear(Schedule):
 
 @dataclass(frozen=True)
 class Geometric(Schedule):
-    """From `start`, times `factor` every round, until `stop` is reached exactly.
+    """Begin with `start` and multiply by `factor` in every round, until exactly `stop` is reached.
 
     Parameters
     ----------
     start : float
         First value.
     factor : float
-        What a value is multiplied by to get the next; above 1 to rise, below 1 to fall.
+        Each value is the one before it times `factor`. Above 1 the values rise, below 1 they fall.
     stop : float, default=1.0
-        Last value. A fall towards 0 ends there once it is below 0.001.
+        Last value. If it is 0, values below 0.001 become 0.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Geometric(Schedule):
     stop: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a schedule that never reaches its end."""
+        """Raise unless the schedule reaches `stop`."""
         _check_numbers("Geometric", self.start, self.factor, self.stop)
         if not self.start > 0 or not self.factor > 0 or not 0 <= self.stop < float("inf"):
             raise ValueError("Geometric needs a start and a factor above 0, and a finite stop")
@@ -129,14 +129,14 @@ class Geometric(Schedule):
 
 @dataclass(frozen=True)
 class Steps(Schedule):
-    """Given values, each held for a number of rounds; the last one stays.
+    """Take the given values, each for the same number of rounds; the last one stays.
 
     Parameters
     ----------
     values : sequence of float
-        The values in their order.
+        The values in order.
     rounds : int, default=1
-        How long each is held.
+        Number of rounds for each value.
 
     Examples
     --------
@@ -149,14 +149,14 @@ class Steps(Schedule):
     rounds: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse an empty schedule."""
+        """Raise unless there is a value and `rounds` is at least 1."""
         if len(self.values) == 0:
             raise ValueError("Steps needs at least one value")
         _check_numbers("Steps", *self.values)
         check_number("rounds", self.rounds, Integral, 1)
 
     def extremes(self) -> tuple[float, float]:
-        """Return the least and the largest value."""
+        """Return the smallest and the largest value."""
         return float(min(self.values)), float(max(self.values))
 
     def __call__(self, t: int) -> float:
@@ -170,14 +170,14 @@ class Steps(Schedule):
 
 @dataclass(frozen=True)
 class Later(Schedule):
-    """What is left of a schedule after some rounds.
+    """The rest of a schedule after some rounds.
 
     Parameters
     ----------
     schedule : Schedule
         The whole schedule.
     rounds : int
-        How many of its rounds are over.
+        Number of rounds to skip.
 
     Examples
     --------
@@ -190,11 +190,11 @@ class Later(Schedule):
     rounds: int
 
     def extremes(self) -> tuple[float, float]:
-        """Return bounds of the values: those of the whole schedule."""
+        """Return bounds of the values: the extremes of the whole schedule."""
         return self.schedule.extremes()
 
     def __call__(self, t: int) -> float:
-        """Return the value in round `t` of those that are left."""
+        """Return the value in round `t` of the rest."""
         return self.schedule(t + self.rounds)
 
     def __len__(self) -> int:
@@ -203,7 +203,7 @@ class Later(Schedule):
 
 
 def as_schedule(value: float | Schedule, name: str) -> Schedule:
-    """Return a schedule for a number or a schedule, all of whose values lie in [0, 1]."""
+    """Return a number or a schedule as a schedule; raise unless all values lie in [0, 1]."""
     schedule = value if isinstance(value, Schedule) else _constant(value, name)
     least, largest = schedule.extremes()
     if not (least >= 0 and largest <= 1):
@@ -213,7 +213,7 @@ def as_schedule(value: float | Schedule, name: str) -> Schedule:
 
 
 def max_rounds(max_iter: int | None, eta: Schedule, beta: Schedule) -> int:
-    """Return the largest number of rounds: `max_iter`, or 200 after both schedules have ended."""
+    """Return `max_iter`, or if it is None, 200 rounds more than the longer schedule."""
     return 200 + max(len(eta), len(beta)) if max_iter is None else max_iter
 
 
@@ -221,7 +221,7 @@ def _check_numbers(kind: str, *values: float) -> None:
     if not all(isinstance(v, Real) and not isinstance(v, bool) for v in values):
         raise TypeError(f"{kind} takes numbers, got {', '.join(map(repr, values))}")
     if any(v != v for v in values):
-        raise ValueError(f"{kind} takes numbers, and NaN is none")
+        raise ValueError(f"{kind} takes numbers, got NaN")
 
 
 def _constant(value: float, name: str) -> Constant:

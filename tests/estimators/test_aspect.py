@@ -367,7 +367,7 @@ def test_a_clone_keeps_the_fitted_models_that_it_starts_from():
 
 
 def test_a_schedule_without_a_number_is_refused():
-    with pytest.raises(ValueError, match="NaN is none"):
+    with pytest.raises(ValueError, match="got NaN"):
         Steps([1.0, float("nan")], 3)
 
 

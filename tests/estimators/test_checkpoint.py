@@ -165,7 +165,7 @@ def stopped(views, tmp_path):
 def test_another_fit_is_refused(change, stopped, views):
     model, folder = stopped
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(ValueError, match=r"of another fit .*delete the folder"):
+    with pytest.raises(ValueError, match=r"to another fit .*delete the folder"):
         model.set_params(**change).fit(views["words"])
     assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -174,7 +174,7 @@ def test_other_data_is_refused(stopped, views):
     model, _ = stopped
     X = views["words"].copy()
     X[0, 0] += 1
-    with pytest.raises(ValueError, match="of another fit"):
+    with pytest.raises(ValueError, match="to another fit"):
         model.fit(X)
 
 
@@ -184,7 +184,7 @@ def test_another_start_is_refused(views, tmp_path):
     model = MixtureClusterer(3, init=warm, tol=0, max_iter=9, checkpoint=tmp_path)
     with pytest.raises(Stopped):
         model.set_params(engine=Breaking(6)).fit(views["words"])
-    with pytest.raises(ValueError, match="of another fit"):
+    with pytest.raises(ValueError, match="to another fit"):
         model.set_params(engine=None, init=cold).fit(views["words"])
 
 

@@ -218,7 +218,7 @@ def test_sizes_that_cannot_be_met_are_refused():
         with pytest.raises(ValueError, match="is 4 labelled rows, but only 3 can be tested"):
             splits(LabeledShuffleSplit(test_size=size), y)
     for size in (2, 5, 0.4):
-        with pytest.raises(ValueError, match=r"must lie between 3 \(one a class\) and 4"):
+        with pytest.raises(ValueError, match=r"must lie between 3 \(one per class\) and 4"):
             splits(LabeledShuffleSplit(test_size=2, train_size=size), y)
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: a fit that was stopped goes on where it was, to the same bits."""
+"""Checkpoints: continue a fit that was stopped, with the same result bit for bit."""
 
 import hashlib
 import time
@@ -16,20 +16,20 @@ from coem.typing import Array, Matrix, Theta, is_sparse
 
 SCHEMA = 3
 PLAN = "plan.zip"
-THRIFT = 20  # a write may cost one part in so many of the time between two writes
+THRIFT = 20  # the time between two writes is at least this many times the time of a write
 
 
 class Checkpoint:
-    """The folder of one fit: its plan, and one file for each of its runs.
+    """The folder of one fit, with a file for its plan and one file per run.
 
     Parameters
     ----------
     folder : path
-        Made if it is not there.
+        The folder; it is created if it does not exist.
     model : Mixture
-        What is fitted.
+        The model to fit.
     fingerprint : str
-        What `fingerprint` returned for the data and the parameters of the fit.
+        The result of `fingerprint` for the data and the parameters of the fit.
     """
 
     def __init__(self, folder: Path, model: Mixture, fingerprint: str) -> None:
@@ -38,9 +38,9 @@ class Checkpoint:
         self.fingerprint = fingerprint
 
     def seeds(self, seeds: Array, *, fixed: bool) -> Array:
-        """Return the seeds of the runs: those of the fit that was stopped, if there was one.
+        """Return the seeds of the runs; if a fit was stopped, those of that fit.
 
-        `fixed` says that the user chose the seeds, so that other ones mean another fit.
+        `fixed` is True if the user chose the seeds. Then different seeds mean a different fit.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         plan = self.folder / PLAN
@@ -52,23 +52,23 @@ class Checkpoint:
         same = meta.get("schema") == SCHEMA and meta.get("fit") == self.fingerprint
         if not same or old.shape != seeds.shape or (fixed and (old != seeds).any()):
             raise ValueError(
-                f"the checkpoint in {self.folder} is of another fit (other data, parameters or "
-                "version of coem); delete the folder or name another one"
+                f"the checkpoint in {self.folder} belongs to another fit (other data, parameters "
+                "or version of coem); delete the folder or choose another one"
             )
         return old
 
     def has(self, run: int) -> bool:
-        """Return True if there is a file for a run."""
+        """Return True if there is a file for `run`."""
         return self._path(run).exists()
 
     def load(self, run: int) -> tuple[MixtureTheta, Past[MixtureTheta]] | None:
-        """Return the parameters and the rounds of a run, or None if it had not come far."""
+        """Return the parameters and the rounds of a run, or None if nothing was written yet."""
         path = self._path(run)
         if not self.has(run):
             return None
         meta, arrays = read_archive(path)
         if meta.get("fit") != self.fingerprint:
-            raise ValueError(f"{path} is of another fit; delete it")
+            raise ValueError(f"{path} belongs to another fit; delete it")
         try:
             rounds = [r | {"log_likelihood": tuple(r["log_likelihood"])} for r in meta["rounds"]]
             best = self._unpack("best", arrays) if meta["best"] else None
@@ -79,7 +79,7 @@ class Checkpoint:
             raise ValueError(f"{path} is damaged ({error}); delete it") from error
 
     def keep(self, run: int) -> Keep[MixtureTheta]:
-        """Return a function that writes the state of a run, when enough time has passed."""
+        """Return a function that writes the state of a run if enough time has passed."""
         due = 0.0
 
         def write(theta: MixtureTheta, past: Past[MixtureTheta], over: bool) -> None:
@@ -104,7 +104,7 @@ class Checkpoint:
         return write
 
     def clear(self) -> None:
-        """Remove the files: the fit is complete."""
+        """Remove the files, because the fit is complete."""
         for path in [*self.folder.glob("run-*.zip"), self.folder / PLAN]:
             path.unlink(missing_ok=True)
         if not any(self.folder.iterdir()):
@@ -130,7 +130,7 @@ class Checkpoint:
             for v, family in enumerate(self.model.emissions.families)
         )
         if {len(part) for part in (log_weights.T, *flat_theta(params))} != {k}:
-            raise ValueError(f"it has not {k} components")
+            raise ValueError(f"it does not have {k} components")
         return MixtureTheta(params, log_weights, tuple(version), latest)
 
 
@@ -152,7 +152,7 @@ def fingerprint(params: dict[str, Any], parts: Iterable[Matrix | None]) -> str:
 
 
 def flat_theta(params: Iterable[Theta]) -> list[Array]:
-    """Return the arrays that the parameters of some views consist of."""
+    """Return the arrays of the parameters of some views as one list."""
     return [part for theta in params for part in (theta if isinstance(theta, tuple) else (theta,))]
 
 

@@ -1,4 +1,4 @@
-"""The classes whose objects a model file may hold. No other class is ever made from a file."""
+"""The classes whose objects a model file may contain. coem creates no other objects from files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from coem.run_coupling import RunCoupling
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a class: see `register`."""
+    """A registered class and its options; see `register`."""
 
     cls: type
     name: str
@@ -44,33 +44,34 @@ def register(
     absent: tuple[str, ...] = (),
     check: Callable[[Any], None] | None = None,
 ) -> type:
-    """Let objects of a class be part of model files; usable as a decorator.
+    """Allow objects of a class in model files. You can use it as a decorator.
 
-    A class of your own, such as a family, has to be registered before its objects are saved, and
-    again before they are loaded.
+    Register your own class, such as a family, before you save its objects. In another program,
+    register it again before you load them.
 
     Parameters
     ----------
     cls : type
         A named tuple, a dataclass, a subclass of list or dict, a scikit-learn estimator, or a
-        class whose objects are what their attributes say.
+        class whose objects are fully described by their attributes.
     name : str, optional
-        What the class is called in files.
+        The name of the class in files; by default the name of the class in Python.
     skip : tuple of str
-        Parameters of an estimator, or attributes, that belong to this machine and are never saved:
-        a loaded estimator has their defaults.
+        Parameters of an estimator, or attributes, that make sense only on this machine. They are
+        never saved, and a loaded estimator has their defaults.
     drop : tuple of str
-        Parameters of an estimator that are saved if they can be, and else left at their defaults.
+        Parameters of an estimator that are saved if possible. If not, a loaded estimator has their
+        defaults.
     absent : tuple of str
-        Fields that may hold something that no file can, such as a function. A `coem.io.Absent`
-        is then in its place.
+        Fields whose value may be something that cannot be saved, such as a function. A loaded
+        object then has a `coem.io.Absent` in its place.
     check : function, optional
-        Called with every loaded object; raises an error if it does not fit together.
+        Called with every loaded object. It should raise an error if the object is inconsistent.
 
     Returns
     -------
     cls : type
-        The class.
+        The class that was passed in.
     """
     name = cls.__name__ if name is None else name
     known = _by_name.get(name)
@@ -78,7 +79,7 @@ def register(
         cls.__module__,
         cls.__qualname__,
     ):
-        raise ValueError(f"{name!r} is {known.cls} already; register the class by another name")
+        raise ValueError(f"{name!r} is {known.cls} already; register your class under another name")
     entry = Entry(cls, name, frozenset(skip), frozenset(drop), frozenset(absent), check)
     if known is not None:
         del _by_class[known.cls]
@@ -87,16 +88,16 @@ def register(
 
 
 def entry_of(cls: type) -> Entry | None:
-    """Return what is known of a class: of itself, not of those above it."""
+    """Return the entry of a class, or None; entries of parent classes do not count."""
     return _by_class.get(cls)
 
 
 def entry_named(name: Any) -> Entry:
-    """Return the class that is called so in files."""
+    """Return the entry of the class with this name in files."""
     if not isinstance(name, str) or name not in _by_name:
         raise ValueError(
-            f"it holds a {name!r}, which this coem does not know; if the class is yours, pass it "
-            "to coem.io.register first"
+            f"it contains a {name!r}, which this version of coem does not know; if the class is "
+            "yours, pass it to coem.io.register first"
         )
     return _by_name[name]
 

@@ -1,4 +1,4 @@
-"""A doctor for classifiers: will the unlabelled rows help or hurt here."""
+"""A doctor for classifiers: find out whether unlabelled rows help or hurt."""
 
 import sys
 import warnings
@@ -25,7 +25,7 @@ from coem.views import as_views, is_several
 LAMBDAS = (0.3, 0.1, 0.03)
 NUMBERS = (2, 5, 10, 20)
 PLAIN = {"calibrate": False, "checkpoint": None, "init": "random", "correspondence": "labels"}
-FEW_CLASSES = 4  # up to so many, each class is also given more components by itself
+FEW_CLASSES = 4  # with more classes, do not try more components for a single class
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,20 +37,20 @@ class Diagnosis:
     recommendation : str
         What to do, and why.
     settings : dict
-        The same as parameters of the classifier.
+        The recommendation as parameters of the classifier.
     estimator : estimator
-        A clone of the one that was examined, with these settings.
+        A clone of the examined estimator, with these settings.
     table : list of records
-        One a variant: `variant`, `accuracy` on labelled rows held out, its `standard_error`,
-        `gain` over naive Bayes and the standard error of that, `log_loss` (calibrated), and
-        `settings`. The first is naive Bayes on the labelled rows alone.
+        One per variant: `variant`, `accuracy` on held-out labelled rows, its `standard_error`,
+        `gain` over naive Bayes and `gain_standard_error`, `log_loss` (calibrated), and `settings`.
+        The first variant is naive Bayes on the labelled rows only.
     restarts : list of records
-        One a run without labels from a start with some: `variant`, `objective` and `accuracy` on
-        the labelled rows that had no part in the start.
+        One per run of EM without labels, started from some labelled rows: `variant`, `objective`,
+        and `accuracy` on labelled rows that were not used for the start.
     correlation : dict
-        Variant -> correlation of the two over the runs, if both change at all. Near 1, a more
-        probable model is a more accurate one; below 0, fitting the unlabelled rows better makes
-        the classes worse.
+        Variant -> correlation of `objective` and `accuracy` over the runs, if both vary. Near 1, a
+        more probable model is more accurate. Below 0, a model that fits the unlabelled rows better
+        is less accurate.
     """
 
     recommendation: str
@@ -69,7 +69,7 @@ class Diagnosis:
         return "\n".join([*lines, self.recommendation])
 
     def plot(self):
-        """Draw the accuracy of the variants, and objective against accuracy over the runs.
+        """Plot the accuracy of the variants, and accuracy against objective for the runs.
 
         Returns
         -------
@@ -84,33 +84,33 @@ class Diagnosis:
 def doctor(
     estimator, X, y, *, n_splits=5, n_repeats=2, n_restarts=10, random_state=None, verbose=0
 ):
-    """Say whether unlabelled rows will help, from the labelled rows alone.
+    """Find out whether unlabelled rows help a classifier, by tests on the labelled rows.
 
-    Labelled rows are held out in repeated folds; a classifier is fitted to the others with and
-    without the unlabelled rows, with less weight for these, and with more components a class
-    (Nigam et al. 2006, Sec. 3.4). What is recommended is decided by the log loss on the held-out
-    rows, after each variant has been calibrated: with some 50 labels, accuracies that are 5 % apart
-    differ by chance, while probabilities tell sooner. Of the variants within a standard error of
-    the best, the simplest is taken. Then EM without labels is started from some of the labelled
-    rows, few or many, to see if a more probable model is a more accurate one (Fig. 3.2, 3.3).
+    Labelled rows are held out in repeated folds. Variants of the classifier are fitted to the other
+    rows: without the unlabelled rows, with them, with a smaller weight for them, and with more
+    components per class (Nigam et al. 2006, Sec. 3.4). The log loss on the held-out rows decides,
+    after each variant is calibrated: with about 50 labels, a difference of 5 % in accuracy may be
+    chance, and the log loss shows differences sooner. Of all variants within a standard error of
+    the best, the simplest is recommended. Then EM without labels is started from a few or many of
+    the labelled rows, to see whether a more probable model is more accurate (Fig. 3.2, 3.3).
 
     Parameters
     ----------
     estimator : MixtureClassifier or Pipeline that ends in one
-        What is to be fitted. Steps that learn from labels, such as a choice of words, belong in
-        the pipeline: done before, they would have seen the rows that are held out.
+        The classifier to examine. Put steps that learn from labels, such as `SelectWords`, into
+        the pipeline. If you apply them before, they see the labels of the held-out rows.
     X : matrix, list, dict or Views
-        Rows, labelled and not.
+        Rows, with and without labels.
     y : array of shape (n_rows,)
         Labels; -1, None, NaN or "" for a row without one.
     n_splits, n_repeats : int, default=5, 2
-        Folds, and how often they are dealt anew.
+        Number of folds, and how often the folds are drawn.
     n_restarts : int, default=10
-        Runs without labels for the correlation; 0 leaves it out.
+        Number of runs without labels for the correlation; 0 skips it.
     random_state : int, RandomState or None, default=None
-        Seed of folds and starts.
+        Seed of the folds and the starts.
     verbose : int, default=0
-        Write progress to stderr.
+        If not 0, write progress to stderr.
 
     Returns
     -------
@@ -143,15 +143,15 @@ def doctor(
     X = as_views(X) if is_several(X) else X
     knowledge = read_knowledge(y, _num_samples(X))
     if not knowledge.exact.any():
-        raise ValueError("y has no labelled row, so that nothing can be tested; label some")
+        raise ValueError("y has no labelled row, so there is nothing to test on; label some rows")
     y = knowledge.labels()
     if knowledge.exact.all():
-        raise ValueError("every row has a label; there are no unlabelled rows to ask about")
+        raise ValueError("every row has a label; doctor needs unlabelled rows")
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     table, losses, naive = Records(), [], None
-    tried = _variants(knowledge)
-    for number, (name, settings) in enumerate(tried, 1):
-        _tell(verbose, f"{number} of {len(tried)}: {name}")
+    variants = _variants(knowledge)
+    for number, (name, settings) in enumerate(variants, 1):
+        _write_progress(verbose, f"{number} of {len(variants)}: {name}")
         model = _with(estimator, settings | PLAIN | {"random_state": seed})
         held = _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, plain=naive is None)
         right, loss = _scores(*held)
@@ -159,20 +159,20 @@ def doctor(
         naive = right if naive is None else naive
         table.append(_row(name, settings, right, loss, right - naive))
     best = table[_choice(losses)]
-    asked = [table[1], best] if "components_per_class" in best.settings else [table[1]]
+    restarted = [table[1], best] if "components_per_class" in best.settings else [table[1]]
     restarts = Records()
-    for row in asked if n_restarts else []:
-        _tell(verbose, f"restarts: {row.variant}")
+    for row in restarted if n_restarts else []:
+        _write_progress(verbose, f"restarts: {row.variant}")
         model = _with(estimator, row.settings | PLAIN | {"random_state": seed})
         restarts += _runs(model, row.variant, X, y, n_restarts, seed)
     correlation = _correlations(restarts)
-    advised = _with(estimator, best.settings)
-    words = _words(best, table, correlation)
-    return Diagnosis(words, best.settings, advised, table, restarts, correlation)
+    recommended = _with(estimator, best.settings)
+    advice = _advice(best, table, correlation)
+    return Diagnosis(advice, best.settings, recommended, table, restarts, correlation)
 
 
 def _check_classifier(estimator):
-    """Raise unless an estimator is a mixture with labels, or a pipeline that ends in one."""
+    """Raise unless `estimator` is a MixtureClassifier, or a Pipeline that ends in one."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     if not isinstance(last, MixtureClassifier):
         raise ValueError(
@@ -182,11 +182,11 @@ def _check_classifier(estimator):
 
 
 def _variants(knowledge):
-    """Return names and settings of what is tried; naive Bayes and plain EM come first."""
+    """Return names and settings of the variants; naive Bayes and plain EM come first."""
     tries = [("naive Bayes", {"unlabeled_weight": 0.0}), ("EM", {"unlabeled_weight": 1.0})]
     tries += [(f"EM, unlabeled_weight={w}", {"unlabeled_weight": w}) for w in LAMBDAS]
     classes = knowledge.classes.tolist()
-    most = len(knowledge.exact) // 10  # so many components that each can have some rows
+    most = len(knowledge.exact) // 10  # each component should have about ten rows
     alone = [{label: n} for n in NUMBERS for label in classes if len(classes) <= FEW_CLASSES]
     for spec in [*NUMBERS, *alone]:
         n = sum(spec.values()) if isinstance(spec, dict) else spec * len(classes)
@@ -196,7 +196,7 @@ def _variants(knowledge):
 
 
 def _with(estimator, settings):
-    """Return a clone with other settings of its classifier."""
+    """Return a clone of an estimator with other settings for its classifier."""
     base = {"components_per_class": 1, "unlabeled_weight": 1.0} | settings
     if not isinstance(estimator, Pipeline):
         return clone(estimator).set_params(**base)
@@ -205,7 +205,7 @@ def _with(estimator, settings):
 
 
 def _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, *, plain):
-    """Return rows, their true classes and log P(class) by models that have not seen them."""
+    """Return held-out rows, their true classes, and log P(class) by models without these rows."""
     rows, logs = [], []
     n_splits = min(n_splits, max(2, int(knowledge.exact.sum()) // 2))
     for repeat in range(n_repeats):
@@ -222,7 +222,7 @@ def _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, *, plain):
 
 
 def _scores(rows, truth, log_proba):
-    """Return accuracy and calibrated log loss of every row, averaged over the repeats."""
+    """Return accuracy and calibrated log loss per row, averaged over the repeats."""
     inverse_temperature = best_temperature(log_proba, truth)
     logs = log_softmax(inverse_temperature * log_proba, axis=1)
     _, place = np.unique(rows, return_inverse=True)
@@ -232,17 +232,17 @@ def _scores(rows, truth, log_proba):
 
 
 def _choice(losses):
-    """Return the first variant that is as good as the best one, but for chance.
+    """Return the number of the first variant that is not clearly worse than the best one.
 
-    The simpler ones come first. As good means that the mean difference over the rows is within
-    its standard error.
+    Simpler variants come first. A variant is clearly worse if its mean loss over the rows is larger
+    by more than a standard error of the difference.
     """
     best = losses[int(np.argmin([loss.mean() for loss in losses]))]
     for place, loss in enumerate(losses):
         worse = loss - best
         if worse.mean() <= worse.std() / np.sqrt(len(worse)):
             return place
-    raise AssertionError("the best is as good as itself")
+    raise AssertionError("the best variant is not worse than itself")
 
 
 def _row(name, settings, right, loss, gain):
@@ -259,10 +259,10 @@ def _row(name, settings, right, loss, gain):
 
 
 def _runs(model, name, X, y, n_restarts, seed):
-    """Start EM without labels from some of the labelled rows; score it on others.
+    """Start EM without labels from some of the labelled rows, and score it on others.
 
-    Starts from few and from many rows end in places of different quality, and show what a better
-    objective is worth.
+    Starts from few and from many rows lead to models of different quality. So they show whether a
+    better objective comes with a better accuracy.
     """
     piped = isinstance(model, Pipeline)
     classifier = model[-1] if piped else model
@@ -286,7 +286,7 @@ def _runs(model, name, X, y, n_restarts, seed):
 
 
 def _starts(y, n_restarts, seed):
-    """Yield labelled rows to start from, from one a class to half of them, and rows to score."""
+    """Yield labelled rows to start from (from one per class to half of them), and rows to score."""
     knowledge = read_knowledge(y, None)
     exact = int(knowledge.exact.sum())
     n_classes = len(np.unique(knowledge.codes[knowledge.exact]))
@@ -301,7 +301,7 @@ def _starts(y, n_restarts, seed):
 
 
 def _correlations(restarts):
-    """Return variant -> correlation of objective and accuracy, where both change."""
+    """Return variant -> correlation of objective and accuracy, for variants where both vary."""
     found = {}
     for name in dict.fromkeys(row.variant for row in restarts):
         pairs = np.array([(r.objective, r.accuracy) for r in restarts if r.variant == name])
@@ -310,15 +310,15 @@ def _correlations(restarts):
     return found
 
 
-def _words(best, table, correlation):
-    """Return the recommendation as a person would give it."""
+def _advice(best, table, correlation):
+    """Return the recommendation in words."""
     naive, plain = table[0], table[1]
     against = f"held-out accuracy {best.accuracy:.3f}, naive Bayes {naive.accuracy:.3f}"
     if best is naive:
         others = max(table[1:], key=lambda row: row.accuracy)
         advice = (
-            "Use plain naive Bayes on the labelled rows (unlabeled_weight=0): as far as these "
-            "labels tell, the unlabelled rows help no more than chance might (held-out accuracy "
+            "Use plain naive Bayes on the labelled rows (unlabeled_weight=0): the unlabelled rows "
+            "do not help by more than chance (held-out accuracy "
             f"{naive.accuracy:.3f}, at most {others.accuracy:.3f} with them)."
         )
     elif best is plain:
@@ -327,7 +327,7 @@ def _words(best, table, correlation):
         spec = best.settings["components_per_class"]
         advice = (
             f"Use the unlabelled rows with more components: components_per_class={spec!r} "
-            f"({against}, one component a class {plain.accuracy:.3f})."
+            f"({against}, one component per class {plain.accuracy:.3f})."
         )
     else:
         weight = best.settings["unlabeled_weight"]
@@ -336,14 +336,14 @@ def _words(best, table, correlation):
             f"full weight {plain.accuracy:.3f})."
         )
     if best is not naive and abs(best.gain) <= 2 * best.gain_standard_error:
-        advice += " The labelled rows are too few to be sure: the gain is within chance."
+        advice += " There are too few labelled rows to be sure: the gain may be chance."
     for name, r in correlation.items():
         trend = "more" if r > 0.3 else "less" if r < -0.3 else "neither more nor less"
         advice += f" {name}: a more probable model is {trend} accurate (r = {r:.2f})."
     return advice
 
 
-def _tell(verbose, text):
+def _write_progress(verbose, text):
     if verbose:
         sys.stderr.write(f"[doctor] {text}\n")
 
@@ -354,17 +354,17 @@ def _draw_variants(axes, table, settings):
     errors = [row.standard_error for row in table]
     axes.barh(names, [row.accuracy for row in table], xerr=errors, color=colours)
     axes.invert_yaxis()
-    axes.set_xlabel("accuracy on labelled rows held out")
+    axes.set_xlabel("accuracy on held-out labelled rows")
     axes.set_title("recommended in orange", loc="left", fontsize="small")
 
 
 def _draw_runs(axes, restarts, correlation):
     for name in dict.fromkeys(row.variant for row in restarts):
-        mine = [row for row in restarts if row.variant == name]
+        runs = [row for row in restarts if row.variant == name]
         label = f"{name} (r = {correlation[name]:.2f})" if name in correlation else name
-        axes.plot([m.objective for m in mine], [m.accuracy for m in mine], "o", label=label)
-    axes.set_xlabel("objective of EM without labels, from starts with some")
-    axes.set_ylabel("accuracy on labelled rows held out")
+        axes.plot([run.objective for run in runs], [run.accuracy for run in runs], "o", label=label)
+    axes.set_xlabel("objective of EM without labels")
+    axes.set_ylabel("accuracy on held-out labelled rows")
     axes.locator_params(axis="x", nbins=4)
     if restarts:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1.01), frameon=False, fontsize="small")

@@ -1,4 +1,4 @@
-"""What a classifier says of labelled rows when it has not seen their labels."""
+"""Test a classifier on labelled rows whose labels it has not seen."""
 
 from dataclasses import dataclass
 
@@ -21,13 +21,13 @@ class HeldOut:
     rows : ndarray of shape (n_tested,)
         The rows that were held out, fold by fold.
     folds : ndarray of shape (n_tested,)
-        The fold of each of them.
+        The fold of each of these rows.
     classes : ndarray of shape (n_classes,)
         The classes.
     proba : ndarray of shape (n_tested, n_classes)
-        P(class | row) by the model that was fitted without the labels of the fold.
+        P(class | row) by the model that was fitted without this fold.
     right : ndarray of bool of shape (n_tested,)
-        Whether the most probable class is that of the label.
+        True where the most probable class is the label.
     """
 
     rows: np.ndarray
@@ -43,12 +43,12 @@ class HeldOut:
 
     @property
     def accuracy(self):
-        """Share of the rows that are right, the mean over the folds."""
+        """Share of the rows that are classified correctly; the mean over the folds."""
         return float(self._by_fold().mean())
 
     @property
     def error(self):
-        """Standard error of `accuracy`, by how far the folds differ; NaN of a single fold."""
+        """Standard error of `accuracy`, from its spread over the folds; NaN with one fold."""
         shares = self._by_fold()
         return float(shares.std(ddof=1) / np.sqrt(len(shares))) if len(shares) > 1 else np.nan
 
@@ -57,18 +57,18 @@ class HeldOut:
 
 
 def held_out(estimator, X, y, *, cv=None, on_fold=None):
-    """Fit a classifier without some of the labels, and ask it for them, fold by fold.
+    """Predict the class of each labelled row by a classifier that was fitted without it.
 
     Parameters
     ----------
     estimator : MixtureClassifier, or any classifier that takes the labels of `y`
-        It is cloned for every fold.
+        A clone is fitted for every fold.
     X : matrix, list, dict or Views
         The rows.
     y : array of shape (n_rows,)
         Labels; -1, None, NaN or "" for a row without one.
     cv : splitter or iterable, optional
-        How rows are held out; ``LabeledKFold(5)`` unless given.
+        How to hold out rows; ``LabeledKFold(5)`` by default.
     on_fold : callable, optional
         Called with the fitted model after every fold.
 

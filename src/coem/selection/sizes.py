@@ -1,4 +1,4 @@
-"""How many components: the number that tells most of rows it has not seen."""
+"""Choose the number of components by the likelihood of held-out rows."""
 
 from dataclasses import dataclass
 from itertools import count
@@ -16,24 +16,24 @@ from coem.selection._figures import one_panel
 from coem.selection._fits import each_fit, fit_again, last_of
 from coem.views import as_views, is_several
 
-LARGEST = 64  # of the numbers that are tried unasked
-EQUAL = 1e-6  # relative; what rounding and the end of EM leave between likelihoods that are equal
-PATIENCE = 3  # numbers in a row that are worse than the best before the rest are left out
+LARGEST = 64  # the largest number that is tried by default
+EQUAL = 1e-6  # two likelihoods with a smaller relative difference count as equal
+PATIENCE = 3  # stop after this many numbers in a row that are worse than the best
 
 
 @dataclass(frozen=True, repr=False)
 class Choice:
-    """What `choose_k` found. `print` shows a table.
+    """What `choose_k` found. Print it to see a table.
 
     Attributes
     ----------
     best : int
-        The number with the largest held-out log likelihood; the smallest of equals.
+        The number with the largest held-out log likelihood; the smallest one if several are equal.
     table : list of records
-        One for each number that was tried: `k`, `held_out` (mean log likelihood of a row that was
-        not seen), `behind` (how far it is behind the best, in standard errors of the difference;
-        0 for the best and its equals, infinite if every row is as much less likely).
-        ``table.to_frame()`` gives a DataFrame.
+        One per number that was tried: `k`, `held_out` (mean log likelihood of a held-out row), and
+        `behind` (how far it is behind the best, in standard errors of the difference; 0 for the
+        best and its equals, infinite if the difference is the same for every row).
+        ``table.to_frame()`` returns a DataFrame.
     """
 
     best: int
@@ -44,14 +44,12 @@ class Choice:
         """The answer in one sentence."""
         equal = [row.k for row in self.table if row.behind == 0 and row.k != self.best]
         if len(equal) == len(self.table) - 1:
-            return (
-                f"rows that were held out are as likely with any number; {self.best} is the least"
-            )
+            return f"held-out rows are equally likely with any number; {self.best} is the smallest"
         near = [row.k for row in self.table if 0 < row.behind < 2]
-        others = _these(equal, "as likely") + _these(near, "hardly worse")
+        others = _listed(equal, "equally likely") + _listed(near, "hardly worse")
         if self.best == self.table[-1].k:
-            others += "; it is the largest that was tried, and more may be better"
-        return f"rows that were held out are the most likely with {self.best}{others}"
+            others += "; it is the largest number that was tried, and more may be better"
+        return f"held-out rows are most likely with {self.best}{others}"
 
     def __repr__(self):
         lines = ["  k   held out  behind"]
@@ -61,7 +59,7 @@ class Choice:
         return "\n".join([*lines, f"{self.best}: {self.reason}"])
 
     def plot(self):
-        """Draw the held-out log likelihood over the number of components.
+        """Plot the held-out log likelihood against the number of components.
 
         Returns
         -------
@@ -77,11 +75,12 @@ class Choice:
 
 
 def choose_k(model, X, sizes=None, *, n_splits=2, random_state=None, n_jobs=None, on_size=None):
-    """Choose the number of components by the likelihood of rows that were held out.
+    """Choose the number of components by the likelihood of held-out rows.
 
-    The rows are dealt to folds; for each number the model is fitted without a fold and scores it.
-    Of five document sets and Cora this came nearest to the number of classes, and BIC, ICL and the
-    agreement of two fits were far below it (docs/choosing-k.md).
+    The rows are divided into folds. For each number, the model is fitted without one fold and
+    scores that fold. On Cora and on five of six document sets this came closer to the number of
+    classes than BIC and ICL, which were far below it; on the sixth, BIC and ICL were closer
+    (docs/choosing-k.md).
 
     Parameters
     ----------
@@ -91,13 +90,13 @@ def choose_k(model, X, sizes=None, *, n_splits=2, random_state=None, n_jobs=None
         The rows.
     sizes : sequence of int, optional
         The numbers to try. By default 2, 3, 4, 6, 8, 11, ... up to 64 or a quarter of the rows of
-        a fit, ending when three in a row are worse than the best.
+        a fit; the search stops when three numbers in a row are worse than the best.
     n_splits : int, default=2
-        Number of folds. Halves leave half of the rows to fit on, and cost the least.
+        Number of folds. With 2, each fit uses half of the rows, which is the fastest.
     random_state : int, RandomState or None, default=None
         Seed of the folds and of the fits.
     n_jobs : int, optional
-        Number of fits at a time, in threads.
+        Number of fits that run at the same time, in threads.
     on_size : callable, optional
         Called with each number and its held-out log likelihood.
 
@@ -121,7 +120,7 @@ def choose_k(model, X, sizes=None, *, n_splits=2, random_state=None, n_jobs=None
     X = as_views(X) if is_several(X) else X
     n_rows = _num_samples(X)
     if n_rows < 4 * n_splits:
-        raise ValueError(f"{n_rows} rows are too few to hold some out; choose k by hand")
+        raise ValueError(f"{n_rows} rows are too few to hold out some of them; choose k yourself")
     given = sizes is not None
     sizes = _checked(sizes, n_rows - n_rows // n_splits) if given else _default(n_rows, n_splits)
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
@@ -131,13 +130,13 @@ def choose_k(model, X, sizes=None, *, n_splits=2, random_state=None, n_jobs=None
         scores[size] = _held_out(model, X, size, folds, seed, n_jobs)
         if on_size is not None:
             on_size(size, float(scores[size].mean()))
-        if not given and _hopeless(scores):
+        if not given and _got_worse(scores):
             break
     return _choice(scores)
 
 
 def _checked(sizes, n_fitted):
-    """Return the numbers to try, in order."""
+    """Return the numbers to try in order; raise unless they can be fitted."""
     sizes = sorted(set(sizes))
     if len(sizes) < 2:
         raise ValueError("sizes must have at least two different numbers to choose from")
@@ -149,7 +148,7 @@ def _checked(sizes, n_fitted):
 
 
 def _default(n_rows, n_splits):
-    """Return numbers that grow by the root of two."""
+    """Return numbers that grow by the square root of two."""
     most = min(LARGEST, max(3, (n_rows - n_rows // n_splits) // 4))
     steps = (round(2 ** (1 + i / 2)) for i in count())
     sizes = []
@@ -163,7 +162,7 @@ def _check_model(model):
     last = last_of(model)
     if "n_components" not in last.get_params() or not hasattr(last, "score_samples"):
         name = type(last).__name__
-        raise ValueError(f"choose_k needs n_components and score_samples, which {name} has not")
+        raise ValueError(f"choose_k needs a model with n_components and score_samples, got {name}")
 
 
 def _held_out(model, X, size, folds, seed, n_jobs):
@@ -182,8 +181,8 @@ def _held_out(model, X, size, folds, seed, n_jobs):
     return out
 
 
-def _hopeless(scores):
-    """Tell if the last few numbers were all worse than the best."""
+def _got_worse(scores):
+    """Return True if the last `PATIENCE` numbers were all worse than the best."""
     means = [values.mean() for values in scores.values()]
     return len(means) - 1 - int(np.argmax(means)) >= PATIENCE
 
@@ -203,7 +202,7 @@ def _choice(scores):
     return Choice(int(best), table)
 
 
-def _these(sizes, what):
-    """Return what is so of some numbers, to be added to a sentence."""
+def _listed(sizes, what):
+    """Return "; 2, 3 are ..." to be added to a sentence; empty without numbers."""
     names = ", ".join(map(str, sizes))
     return f"; {names} {'are' if len(sizes) > 1 else 'is'} {what}" if sizes else ""

@@ -1,4 +1,4 @@
-"""Cross-validation that tests on labelled rows and trains on all the others."""
+"""Cross-validation that tests on some labelled rows and trains on all other rows."""
 
 import math
 import warnings
@@ -14,26 +14,28 @@ from coem.labels import deal, read_knowledge, rows_by_class
 
 
 class LabeledKFold(BaseCrossValidator):
-    """Deal the labelled rows to folds, class by class; unlabelled rows always train.
+    """Divide the labelled rows of each class among folds; unlabelled rows are always trained on.
 
-    Every labelled row is tested once, but for the only row of a class: it always trains, because
-    no model of the class could be fitted without it. Within a class, and over all of them, the
-    sizes of the folds differ by one at most. A class with fewer rows than folds is in some of them.
+    Every labelled row is in the test set of one fold. The exception is a class with only one
+    labelled row: this row is always trained on, because the class could not be fitted without it.
+    The sizes of the folds differ by at most one, within each class and in total. A class with fewer
+    rows than folds is in the test sets of only some folds.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds.
     shuffle : bool, default=True
-        Whether to deal the rows of a class in random order.
+        Whether to put the rows of each class in random order first.
     random_state : int, RandomState or None, default=None
-        Seed of that order; None unless rows are shuffled.
+        Seed of the random order. It must be None if `shuffle` is False.
 
     Notes
     -----
     Labels are read as `MixtureClassifier` reads them: -1, None, NaN and "" mark a row without one.
-    A row with a set of allowed classes is not exactly labelled (see `exactly_labelled`) and trains.
-    The folds depend on the labelled rows alone and on their order, not on the rows in between.
+    A row with a set of allowed classes is not exactly labelled (see `exactly_labelled`), so it is
+    always trained on. The folds depend only on the labelled rows and their order, not on the rows
+    in between.
 
     Examples
     --------
@@ -75,9 +77,9 @@ class LabeledKFold(BaseCrossValidator):
 
 
 class LabeledShuffleSplit(BaseShuffleSplit):
-    """Draw labelled rows to test on, in the proportions of the classes; unlabelled rows train.
+    """Draw labelled rows to test on, in proportion to the classes.
 
-    Every class keeps a labelled row to train on.
+    Unlabelled rows are always trained on. Every class keeps a labelled row to train on.
 
     Parameters
     ----------
@@ -86,15 +88,16 @@ class LabeledShuffleSplit(BaseShuffleSplit):
     test_size : float or int, default=0.2
         Share (rounded up) or number of the labelled rows to test on.
     train_size : float, int or None, default=None
-        Share (rounded down) or number of the labelled rows to train on; None takes all the rest.
-        Labelled rows that are left over are in neither set.
+        Share (rounded down) or number of the labelled rows to train on; None takes all that are
+        not tested. The remaining labelled rows are in neither set.
     random_state : int, RandomState or None, default=None
         Seed of the draws.
 
     Notes
     -----
     Labels are read as `MixtureClassifier` reads them: -1, None, NaN and "" mark a row without one.
-    A row with a set of allowed classes is not exactly labelled (see `exactly_labelled`) and trains.
+    A row with a set of allowed classes is not exactly labelled (see `exactly_labelled`), so it is
+    always trained on.
 
     Examples
     --------
@@ -144,7 +147,7 @@ class LabeledShuffleSplit(BaseShuffleSplit):
         if not n_classes <= n_train <= n_rows - n_test:
             raise ValueError(
                 f"train_size={self.train_size} is {n_train} labelled rows, but it must lie between "
-                f"{n_classes} (one a class) and {n_rows - n_test} (those not tested)"
+                f"{n_classes} (one per class) and {n_rows - n_test} (those not tested)"
             )
         return n_test, n_train
 
@@ -155,8 +158,8 @@ def exactly_labelled(y):
     Parameters
     ----------
     y : array of shape (n_rows,)
-        Labels. A row without one (-1, None, NaN or "") is not exactly labelled, nor is one with a
-        set of several classes that it may or (`coem.Not`) may not belong to.
+        Labels. A row is not exactly labelled if it has no label (-1, None, NaN or ""), or if its
+        label is a set of several classes, or a `coem.Not` that leaves several classes.
 
     Returns
     -------
@@ -173,29 +176,29 @@ def exactly_labelled(y):
 
 def _labelled_rows(splitter, X, y, groups):
     """Return the exactly labelled rows of every class, in order."""
-    who = type(splitter).__name__
+    name = type(splitter).__name__
     if groups is not None:
-        warnings.warn(f"{who} ignores groups", UserWarning, stacklevel=4)
+        warnings.warn(f"{name} ignores groups", UserWarning, stacklevel=4)
     if y is None:
-        raise ValueError(f"{who} needs y, to tell labelled rows from unlabelled ones")
+        raise ValueError(f"{name} needs y, to tell labelled rows from unlabelled ones")
     knowledge = read_knowledge(y, _num_samples(X))
     if not knowledge.exact.any():
-        raise ValueError("y has no labelled row, so that nothing can be tested; label some")
+        raise ValueError("y has no labelled row, so there is nothing to test on; label some rows")
     by_class = rows_by_class(knowledge.codes, knowledge.exact)
     if max(map(len, by_class)) == 1:
         raise ValueError(
-            "every class has one labelled row, and needs it to train on, so that nothing is left "
-            "to test; label more"
+            "every class has one labelled row, and needs it to train on, so there is nothing to "
+            "test on; label more rows"
         )
     return by_class
 
 
 def _number(name, size, n_rows, to_int):
-    """Return a share or number of the labelled rows as a number."""
+    """Convert `size`, a share or number of the labelled rows, to a number of rows."""
     if isinstance(size, Integral) and not isinstance(size, bool) and size >= 1:
         return int(size)
     if isinstance(size, Real) and not isinstance(size, Integral) and 0 < size < 1:
-        # The share may be off by a rounding error; 0.7 of 10 rows is 7 and not 7.000000000000001.
+        # Remove rounding errors: 0.7 of 10 rows is 7, not 7.000000000000001.
         return to_int(round(float(size) * int(n_rows), 9))
     raise ValueError(
         f"{name} must be a share between 0 and 1 or a number of 1 or more labelled rows, "
@@ -204,14 +207,14 @@ def _number(name, size, n_rows, to_int):
 
 
 def _allot(total, sizes, least, most, rng):
-    """Return whole numbers that add up to `total`, near the proportions of `sizes` in bounds."""
+    """Return integers in bounds that add up to `total`, about in proportion to `sizes`."""
     ideal = total * sizes / sizes.sum()
     counts = np.clip(np.floor(ideal).astype(int), least, most)
     while counts.sum() != total:
         short = counts.sum() < total
         gap = ideal - counts if short else counts - ideal
         gap = np.where(counts < most if short else counts > least, gap, -np.inf)
-        # Classes that are equally far off take turns by chance.
+        # If several classes are equally far off, choose one at random.
         row = rng.choice(np.flatnonzero(gap > gap.max() - 1e-9))
         counts[row] += 1 if short else -1
     return counts
