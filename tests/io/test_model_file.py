@@ -237,7 +237,7 @@ def test_a_family_of_ones_own_has_to_be_registered(path, monkeypatch):
     register(MyFamily)
     fits.same(model, again(model, path))
     monkeypatch.undo()
-    with pytest.raises(ModelFileError, match=r"holds a 'MyFamily', .*coem.io.register first"):
+    with pytest.raises(ModelFileError, match=r"contains a 'MyFamily', .*coem.io.register first"):
         coem.load(path)
 
 

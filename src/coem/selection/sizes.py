@@ -48,7 +48,7 @@ class Choice:
         near = [row.k for row in self.table if 0 < row.behind < 2]
         others = _listed(equal, "equally likely") + _listed(near, "hardly worse")
         if self.best == self.table[-1].k:
-            others += "; it is the largest number that was tried, and more may be better"
+            others += "; it is the largest that was tried, and more may be better"
         return f"held-out rows are most likely with {self.best}{others}"
 
     def __repr__(self):
