@@ -66,7 +66,7 @@ def _drawn(model: Mixture, part: Partition, shares: Array, rng: Rng) -> MixtureT
     return model.from_params(tuple(params), np.exp(model.prior.estimate(mass)))
 
 
-def _primed(model: Mixture, part: Partition, resp: Array) -> Iterator[tuple[AnyFamily, Any]]:
+def _view_stats(model: Mixture, part: Partition, resp: Array) -> Iterator[tuple[AnyFamily, Any]]:
     """Yield the family and the statistics of every view."""
     for v, family in enumerate(model.emissions.families):
         in_view = resp if part.empty is None else resp * ~part.empty[:, v, np.newaxis]
