@@ -29,7 +29,13 @@ WORDS = "one coupling through the words"
 
 def rows(n_couplings, n_rounds, among="all", include_self=True):
     """Return a coupling of runs through the rows."""
-    return RunCoupling("rows", among, include_self, n_couplings, n_rounds)
+    return RunCoupling(
+        "rows",
+        among,
+        include_self=include_self,
+        n_couplings=n_couplings,
+        n_rounds=n_rounds,
+    )
 
 
 # Ways to spend 240 rounds; the rounds after the last coupling are `max_iter`.

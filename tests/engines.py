@@ -11,8 +11,10 @@ from coem.engine.sessions import PartedSession
 
 def uneven(n_rows, n_parts):
     """Return where to cut rows into parts of which each is about twice as large as the last."""
-    shares = np.array([2.0**i for i in range(min(n_parts, n_rows))])
-    sizes = np.maximum((shares / shares.sum() * n_rows).astype(int), 1)
+    n_parts = min(n_parts, n_rows)
+    shares = 2.0 ** np.minimum(np.arange(n_parts), 40)
+    spare = n_rows - n_parts  # rows beyond one per part
+    sizes = 1 + (shares / shares.sum() * spare).astype(int)
     return list(accumulate(sizes[:-1].tolist()))
 
 
@@ -58,11 +60,16 @@ class ForgetfulSession(PartedSession):
         self.n_lost = 0
 
     def _sum(self, work, *args):
+        self.forget()
+        result = super()._sum(work, *args)
+        self.forget()
+        return result
+
+    def forget(self):
         for i, state in enumerate(self._states):
-            if state is not None and self.rng.random() < 0.5:
+            if state is not None and self.rng.random() < 0.4:
                 self._states[i] = None
                 self.n_lost += 1
-        return super()._sum(work, *args)
 
 
 ENGINES = {

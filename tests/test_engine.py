@@ -1,5 +1,6 @@
 """Engines: threads, BLAS under overlapping fits, and where partitions live."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 
@@ -100,8 +101,42 @@ def test_an_error_in_a_task_is_raised_and_no_other_task_starts():
 
 
 @pytest.mark.parametrize("n_rows", [1, 5, 100])
-@pytest.mark.parametrize("n_parts", [1, 2, 7])
+@pytest.mark.parametrize("n_parts", [1, 2, 7, 200])
 def test_uneven_parts_cover_all_rows(n_rows, n_parts):
     bounds = [0, *uneven(n_rows, n_parts), n_rows]
     assert (np.diff(bounds) > 0).all()
     assert len(bounds) == min(n_parts, n_rows) + 1
+
+
+class PerThread:
+    """A BLAS library whose limit holds for the thread that sets it."""
+
+    internal_api, user_api = "mkl", "blas"
+
+    def __init__(self):
+        self.limits = threading.local()
+
+    @property
+    def num_threads(self):
+        return getattr(self.limits, "n", 8)
+
+    def set_num_threads(self, n):
+        self.limits.n = n
+
+
+def test_libraries_with_a_limit_per_thread(monkeypatch):
+    library, found = PerThread(), {}
+    monkeypatch.setattr(blas, "_libraries", lambda: [library])
+    inside = Barrier(2)
+
+    def fit(name):
+        with blas.one_thread():
+            inside.wait(10)
+            found[name] = library.num_threads
+            inside.wait(10)
+        found[f"{name} after"] = library.num_threads
+
+    with ThreadPoolExecutor(2) as pool:
+        for run in [pool.submit(fit, name) for name in ("first", "second")]:
+            run.result()
+    assert found == {"first": 1, "second": 1, "first after": 8, "second after": 8}

@@ -22,8 +22,9 @@ class Coupling(ABC):
     def slots(self, n_views: int) -> tuple[tuple[int, ...], ...]:
         """Return the posteriors that are kept: for each slot the views that it is inferred from.
 
-        Every view belongs to one slot. A round has one turn per slot, in which the views of the
-        slot get new parameters. With more than one slot, each slot is one view.
+        Every view belongs to one slot, in the order of the views. A round has one turn per slot,
+        in which the views of the slot get new parameters. With more than one slot, each slot is
+        one view: slot `v` is view `v`.
         """
 
     @abstractmethod

@@ -216,7 +216,10 @@ class Engine(Protocol):
         ...
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Return the results of `function` in the order of the items."""
+        """Return the results of `function` in the order of the items.
+
+        A task must not call `map` of the same engine: it could wait for itself.
+        """
         ...
 
     def open(

@@ -1,7 +1,7 @@
 """Couplings of runs: when runs learn from each other, and which run learns from which."""
 
 import warnings
-from dataclasses import InitVar, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from numbers import Integral
 from typing import Any, Literal
 
@@ -54,18 +54,19 @@ class RunCoupling:
 
     via: Via = "xy"
     among: Among = "all"
+    itself: InitVar[bool | None] = None  # third, as it was
+    _: KW_ONLY
     include_self: bool | None = None
     n_couplings: int | None = None
     n_rounds: int | None = None
-    itself: InitVar[bool | None] = None
 
     def __post_init__(self, itself: bool | None) -> None:
         """Check the fields, and translate the deprecated one."""
         check_choice("RunCoupling: via", self.via, (*VIAS, *HUB_VIAS, *ROW_VIAS))
         if itself is not None:
             check_flag("RunCoupling: itself", itself)
-            _warn("RunCoupling(itself=...)", "RunCoupling(among='self')")
             if itself:
+                _warn("RunCoupling(itself=True)", "RunCoupling(among='self')")
                 object.__setattr__(self, "among", "self")
         check_choice("RunCoupling: among", self.among, AMONG)
         if self.include_self is not None:
@@ -129,7 +130,27 @@ def RowCoupling(
     for name, value in (("times", times), ("after", after)):
         check_number(f"RowCoupling: {name}", value, Integral, 1)
     check_flag("RowCoupling: own", own)
-    return RunCoupling("rows", among, own, times, after)
+    return RunCoupling("rows", among, include_self=own, n_couplings=times, n_rounds=after)
+
+
+@dataclass(frozen=True)
+class SavedRowCoupling:
+    """A `RowCoupling` of an old model file. It is read as a `RunCoupling`."""
+
+    times: int
+    after: int
+    among: Among
+    own: bool
+
+    def __new__(cls, **fields: Any) -> Any:
+        """Return the coupling of today."""
+        return RunCoupling(
+            "rows",
+            fields["among"],
+            include_self=fields["own"],
+            n_couplings=fields["times"],
+            n_rounds=fields["after"],
+        )
 
 
 def _warn(old: str, new: str) -> None:

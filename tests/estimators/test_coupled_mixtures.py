@@ -11,6 +11,7 @@ from coem.analysis import entropy_trace
 from coem.datasets import fetch_cluto
 from coem.latent.shared_rows import couple_resp
 from coem.schedules import Linear
+from tests.engines import ForgetfulEngine
 
 K = 4
 
@@ -194,3 +195,13 @@ def test_an_onlooker_sees_the_rounds_of_all_phases():
     trace = entropy_trace(make(), X, np.arange(len(X)) % 3)
     assert [record.round for record in trace] == list(range(1, 15))
     assert all(record.entropy >= 0 for record in trace)
+
+
+@pytest.mark.parametrize("n_parts", [1, 3, 7])
+def test_states_that_are_lost_before_a_coupling_are_made_again(n_parts):
+    X = counts()
+    settings = {"dtype": np.float64, "max_iter": 4}
+    truth = make(**settings).fit(X)
+    model = make(engine=ForgetfulEngine(n_parts), **settings).fit(X)
+    assert model.objective_ == pytest.approx(truth.objective_, rel=1e-9)
+    assert len(model.transition_) == len(truth.transition_)

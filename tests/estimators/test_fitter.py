@@ -7,7 +7,9 @@ import pytest
 from sklearn.base import clone
 
 from coem import MixtureClusterer
+from coem.engine import LocalEngine
 from coem.initialise import spherical
+from coem.selection import stability
 
 SEEDS = [3, 1, 4]
 
@@ -67,3 +69,10 @@ def test_rows_are_rescaled_once_for_all_runs(monkeypatch):
 def test_bad_input_is_refused_before_any_fit():
     with pytest.raises(ValueError, match="cannot fill n_components=90"):
         MixtureClusterer(90).fitter(rows(), SEEDS)
+
+
+def test_fits_do_not_share_an_engine():
+    """An engine has the threads of one fit."""
+    X, model = rows(), MixtureClusterer(3, n_init=2, max_iter=4, tol=0, engine=LocalEngine(2))
+    found = stability(model, X, n_runs=4, n_jobs=2, random_state=0)
+    assert len(found.agreement) == 4

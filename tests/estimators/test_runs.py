@@ -232,12 +232,13 @@ def test_progress_leaves_out_what_means_nothing_here(kind, capsys):
 def test_old_names_of_couplings_still_work():
     with pytest.warns(FutureWarning, match="RowCoupling.* is deprecated .*write RunCoupling"):
         old = RowCoupling(2, 4, "ring", own=False)
-    assert old == RunCoupling("rows", "ring", False, 2, 4)
+    assert old == RunCoupling("rows", "ring", include_self=False, n_couplings=2, n_rounds=4)
     with pytest.warns(FutureWarning, match=r"itself=.* is deprecated .*among='self'"):
         old = RunCoupling("a", itself=True)
     assert old == RunCoupling("a", "self")
     with pytest.warns(FutureWarning, match="deprecated"):
-        assert RunCoupling("a", itself=False) == RunCoupling("a")
+        assert RunCoupling("a", "all", True) == old  # by place, too
+    assert RunCoupling("a", itself=False) == RunCoupling("a")
 
 
 @pytest.mark.parametrize("bad", [{"times": 0}, {"after": 1.5}, {"among": "some"}, {"own": "no"}])

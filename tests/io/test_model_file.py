@@ -16,11 +16,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import coem
-from coem import MixtureClassifier, MixtureClusterer, ModelFileError
+from coem import MixtureClassifier, MixtureClusterer, ModelFileError, RunCoupling
+from coem.coupling import CoEM, Joint
 from coem.engine import LocalEngine
 from coem.families import Multinomial
 from coem.io import Absent, register
-from coem.io.registry import entry_of
+from coem.io.registry import entry_named, entry_of
+from coem.posterior import Hard
 from coem.text import Embed, ScaleLength, TextViews
 from tests.io import fits
 
@@ -373,3 +375,20 @@ def test_metadata_routing_is_left_out(path):
     with config_context(enable_metadata_routing=True):
         model = MixtureClassifier().set_fit_request(sample_weight=True)
         assert "_metadata_request" not in vars(again(model, path))
+
+
+@pytest.mark.parametrize(
+    "values", [{"coupling": Joint()}, {"coupling": CoEM()}, {"posterior": Hard()}]
+)
+def test_couplings_and_rules_as_values(values, tmp_path):
+    model = fits.clusterer(**values).fit(fits.TEXT)
+    model.save(tmp_path / "m.coem")
+    loaded = coem.load(tmp_path / "m.coem")
+    assert loaded.get_params(deep=False)[next(iter(values))] == next(iter(values.values()))
+    np.testing.assert_array_equal(loaded.predict_proba(fits.TEXT), model.predict_proba(fits.TEXT))
+
+
+def test_a_row_coupling_of_an_old_file_is_read():
+    entry = entry_named("RowCoupling")
+    old = entry.cls(times=2, after=4, among="ring", own=False)
+    assert old == RunCoupling("rows", "ring", include_self=False, n_couplings=2, n_rounds=4)

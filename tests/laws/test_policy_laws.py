@@ -39,6 +39,11 @@ class TwoViewsTwice(CoEM):
         return ((0,), *super().slots(n_views)[:-1])
 
 
+class Backwards(CoEM):
+    def slots(self, n_views):
+        return super().slots(n_views)[::-1]
+
+
 class Heavier(CoEM):
     def lesson(self, posteriors, turn, eta, empty):
         return 1.1 * super().lesson(posteriors, turn, eta, empty)
@@ -105,6 +110,28 @@ def run_law(laws, name, policy):
     from coem.laws import _check
 
     _check(policy, tuple(law for law in laws if law.__name__ == f"_{name}"), 0)
+
+
+def test_slots_must_be_in_the_order_of_the_views():
+    with pytest.raises(PolicyLawError, match="breaks the law of slots"):
+        check_coupling(Backwards())
+
+
+@dataclass(frozen=True)
+class Lazy(Soft):
+    """Responsibilities of another temperature, and the objective that they have."""
+
+    def apply(self, log_prob, log_weights, *, beta=1.0, **settings):
+        log_joint = log_prob + log_weights
+        true = Soft().apply(log_prob.copy(), log_weights, beta=beta, **settings)
+        lazy = Soft().apply(log_prob, log_weights, beta=0.9 * beta, **settings)
+        value = (lazy.resp * log_joint).sum(axis=1) + self.entropy(lazy.resp) / beta
+        return true._replace(resp=lazy.resp, objective=value)
+
+
+def test_a_rule_beside_its_maximum_is_found():
+    with pytest.raises(PolicyLawError, match="breaks the law of optimality"):
+        check_rule(Lazy())
 
 
 @dataclass(frozen=True)

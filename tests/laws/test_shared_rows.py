@@ -19,7 +19,11 @@ from coem.run_coupling import RunCoupling
 
 every_coupling = pytest.mark.parametrize(
     "coupling",
-    [RunCoupling("rows", a, own) for a in ("all", "ring", "pairs") for own in (True, False)],
+    [
+        RunCoupling("rows", a, include_self=own)
+        for a in ("all", "ring", "pairs")
+        for own in (True, False)
+    ],
     ids=str,
 )
 

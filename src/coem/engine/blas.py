@@ -1,9 +1,10 @@
-"""One BLAS thread while any engine of this process runs.
+"""One BLAS thread while an engine of this process runs.
 
 BLAS adds up in another order with more threads, and its threads compete with those of the engine.
-The limit belongs to the whole process, so engines that overlap share it: the first to start sets
-it, the last to stop gives BLAS its threads back. If your own code holds a limit of threadpoolctl in
-another thread, that limit stays in force.
+Some libraries have one limit for the whole process. Engines that overlap share it: the first to
+start sets it, the last to stop gives BLAS its threads back. Other libraries (MKL, and OpenBLAS with
+OpenMP) have a limit per thread, which each engine sets and restores for its own thread. If your own
+code holds a limit of threadpoolctl in another thread when an engine starts, that limit stays.
 """
 
 from collections.abc import Iterator
@@ -16,50 +17,67 @@ from threadpoolctl import ThreadpoolController
 
 _lock = Lock()
 _n_users = 0
-_limiter: Any = None
+_before: list[tuple[Any, int]] = []  # libraries with one limit per process, and their threads
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Hold BLAS to one thread inside the context, whatever other threads enter or leave it."""
-    global _n_users, _limiter
-    with _lock:
-        if _n_users == 0:
-            _limiter = _controller().limit(limits=1, user_api="blas")
-        _n_users += 1
+    own = [(library, library.num_threads) for library in _libraries() if _is_per_thread(library)]
+    for library, _ in own:
+        library.set_num_threads(1)
+    _enter()
     try:
         yield
     finally:
-        with _lock:
-            _n_users -= 1
-            if _n_users == 0:
-                _restore(_limiter)
-                _limiter = None
+        _leave()
+        for library, n_threads in own:
+            library.set_num_threads(n_threads)
 
 
-def _restore(limiter: Any) -> None:
-    """Give BLAS its threads back, unless another thread holds a limit of its own.
+def _enter() -> None:
+    """Set the limits of the process, if this is the first engine."""
+    global _n_users
+    with _lock:
+        if _n_users == 0:
+            shared = [library for library in _libraries() if not _is_per_thread(library)]
+            _before[:] = [(library, library.num_threads) for library in shared]
+            for library in shared:
+                library.set_num_threads(1)
+        _n_users += 1
+
+
+def _leave() -> None:
+    """Restore the limits of the process, if this was the last engine."""
+    global _n_users
+    with _lock:
+        _n_users -= 1
+        if _n_users == 0:
+            for library, n_threads in _before:
+                _restore(library, n_threads)
+            _before.clear()
+
+
+def _restore(library: Any, n_threads: int) -> None:
+    """Give a library its threads back, unless another thread holds a limit of its own.
 
     Since version 3.8 threadpoolctl lets only that thread change a limit that has set it. The
     thread that ends the last engine need not be the one that started the first.
     """
-    libraries = [lib for lib in _controller().lib_controllers if lib.user_api == "blas"]
-    if any(lib.num_threads != 1 for lib in libraries):
+    if library.num_threads != 1:
         return  # ours was never in force
-    _release(libraries, force=True)
-    limiter.restore_original_limits()
-    _release(libraries)
+    release = getattr(library, "clear_controlling_thread", lambda **force: None)
+    release(force=True)
+    library.set_num_threads(n_threads)
+    release()
 
 
-def _release(libraries: list[Any], **force: bool) -> None:
-    """Let any thread change the limits of some libraries."""
-    for library in libraries:
-        release = getattr(library, "clear_controlling_thread", None)
-        if release is not None:
-            release(**force)
+def _is_per_thread(library: Any) -> bool:
+    """Return True if a limit holds for the thread that sets it alone."""
+    return library.internal_api == "mkl" or getattr(library, "threading_layer", "") == "openmp"
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _libraries() -> list[Any]:
     # Looking for the libraries takes milliseconds, so it is done once.
-    return ThreadpoolController()
+    return [lib for lib in ThreadpoolController().lib_controllers if lib.user_api == "blas"]

@@ -63,19 +63,30 @@ class PartedSession(Generic[Part, Theta, State, SummaryOut, Sum]):
     ) -> None:
         self.latent, self.parts, self.theta, self.call = latent, parts, theta, call
         self._states: list[State | None] = [None] * len(parts)
+        self._clock: Clock | None = None  # of the last step
 
     @property
     def states(self) -> list[State]:
-        """The states of the partitions; an empty list before the first step."""
+        """The states of the partitions; an empty list before the first step.
+
+        A state that was lost is made again.
+        """
+        if self._clock is None:
+            return []
+        for i, part in enumerate(self.parts):
+            if self._states[i] is None:
+                self._states[i] = self.latent.infer(part, self.theta, self._clock, None)
         return [state for state in self._states if state is not None]
 
     def e_step(self, clock: Clock) -> SummaryOut:
         """Bring all states up to date, and return the summary of all rows."""
+        self._clock = clock
         summary: SummaryOut = self._sum(look, clock)
         return summary
 
     def m_step(self, turn: int, clock: Clock) -> None:
         """Bring all states up to date, and do the M step of a turn."""
+        self._clock = clock
         stats = self._sum(collect, turn, clock)
         self.theta = self.latent.estimate(stats, self.theta, turn)
 

@@ -131,7 +131,11 @@ class CountModel(Saves, KeepsInit, BaseEstimator):
                 f"rounds={self.rounds} is a number of couplings, but coupling is None: set "
                 f"coupling={vias[0]!r}, for example, or leave rounds at 1"
             )
-        return replace(coupling, among="self") if coupling and self.self_coupling else coupling
+        return (
+            replace(coupling, among="self", itself=None)
+            if coupling and self.self_coupling
+            else coupling
+        )
 
     # -- fit ---------------------------------------------------------------------------------
 

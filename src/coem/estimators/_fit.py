@@ -223,6 +223,11 @@ class MixtureFit(BaseMixture):
         advice = "use fewer components or more restarts (n_init)"
         warn_dead(dead, len(mass), "components", "row", advice)
 
+    def _is_double(self) -> bool:
+        """Return True if all parameters and responsibilities are in double precision."""
+        single = any(family.single_precision for family in self.families_.values())
+        return self.dtype == np.float64 or (self.dtype is None and not single)
+
     def _warn(self, mixture: Mixture, best: Result[MixtureTheta]) -> None:
         """Warn if the best run did not converge, or if its objective fell."""
         if self.tol > 0 and not best.converged:
@@ -230,7 +235,7 @@ class MixtureFit(BaseMixture):
             warn_no_convergence(self.n_iter_, advice)
         warn_fall(
             best.fell,
-            1e-5 if mixture.dtype == np.float32 else 1e-9,
+            1e-9 if self._is_double() else 1e-5,
             "a family's M step or log_prior is wrong (run coem.families.check_family on it), or a "
             "variance has collapsed (raise reg)",
         )

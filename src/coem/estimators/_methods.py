@@ -33,7 +33,9 @@ class MixtureMethods(BaseMixture):
         -------
         proba : ndarray of shape (n_rows, n_views, n_components)
             P(component | view of row), Bickel & Scheffer (2005), Eq. 14, tempered by the last
-            `beta`. An empty view has a likelihood of one, so that its posterior is its weights.
+            `beta`, with the weights that the view used in its last E step. With
+            ``posterior="hard"`` the fit gives all of it to the best component. An empty view has a
+            likelihood of one, so that its posterior is its weights.
         """
         return self._map_blocks(X, lambda fitted, block: _by_row(fitted.view_posteriors(block)))
 

@@ -1,7 +1,7 @@
 """A mixture without labels: each component is a cluster of its own."""
 
 from collections.abc import Callable, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from numbers import Integral
 from typing import Any, Self, cast
 
@@ -93,7 +93,7 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
 
         def fit(seed: int) -> Any:
             model = copy(first)
-            model.random_state = seed
+            model.random_state, model.engine = seed, deepcopy(first.engine)
             model._fit(part, drawn=drawn[seed])
             return model
 

@@ -82,8 +82,8 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     engine : object, optional
-        An engine of `coem.engine`, which holds the blocks of rows. The default uses threads of
-        this process.
+        An engine of `coem.engine`, which holds the rows and their posteriors. The default uses
+        threads of this process.
     checkpoint : path, optional
         A folder that keeps the state of a fit while it runs. Writing takes at most a twentieth of
         the time. If a fit was stopped, call `fit` again with the same data and the same parameters
@@ -107,8 +107,10 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
     objective_ : float
         Penalised, tempered log likelihood; for co-EM the penalised criterion Q^MV (Eq. 12).
     history_ : list of records
-        One per round: `objective`, `log_likelihood` (view -> value; one for all views under joint
-        coupling), `dissent` (Eq. 10) and `agreement_rate` of the views, `eta`, `beta`, `seconds`.
+        One per round: `objective`, `free_energy` (what EM cannot lower; the objective unless
+        views have posteriors of their own), `log_likelihood` (view -> value; one for all views
+        under joint coupling), `dissent` (Eq. 10) and `agreement_rate` of the views, `eta`, `beta`,
+        `seconds`.
         ``history_.to_frame()`` returns a DataFrame.
     runs_ : list of records
         One per restart: `seed`, `objective`, `n_iter`, `converged`, `seconds`.

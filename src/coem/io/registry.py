@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from coem import families, schedules
+from coem.coupling import CoEM, Joint
 from coem.families.bernoulli import BernoulliStats, BernoulliTheta
 from coem.families.categorical import CategoricalStats
 from coem.families.gaussian import GaussianStats, GaussianTheta
@@ -16,7 +17,8 @@ from coem.latent.aspect import Aspects
 from coem.latent.mixture import Expected
 from coem.latent.traffic import Traffic
 from coem.latent.transitions import HubLink, Link
-from coem.run_coupling import RunCoupling
+from coem.posterior import Hard, Soft
+from coem.run_coupling import RunCoupling, SavedRowCoupling
 
 
 @dataclass(frozen=True)
@@ -108,5 +110,7 @@ for _cls in (
     *(BernoulliStats, CategoricalStats, GaussianStats, MultinomialStats, VonMisesFisherStats),
     *(schedules.Constant, schedules.Linear, schedules.Geometric, schedules.Steps, schedules.Later),
     *(Expected, RunCoupling, Link, HubLink, Bunch),
+    *(CoEM, Joint, Soft, Hard),
 ):
     register(_cls)
+register(SavedRowCoupling, name="RowCoupling")
