@@ -20,7 +20,7 @@ def pytest_generate_tests(metafunc):
 
 
 # Every law runs under every engine; all families do so on the local one alone, to save time.
-FAMILIES = {"multinomial", "diag", "vmf-fit"}
+FAMILIES = {"multinomial", "diag"}
 
 
 def pytest_collection_modifyitems(config, items):

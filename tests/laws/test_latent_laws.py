@@ -32,7 +32,7 @@ from coem.protocols import AdditiveLatent, Clock, Latent, Session
 from coem.schedules import Linear
 from tests.engines import ENGINES, uneven
 
-N, K = 120, 3
+N, K = 72, 3
 TOL = {"rtol": 1e-9, "atol": 1e-11}
 
 
@@ -123,7 +123,7 @@ every_case = pytest.mark.parametrize("name", CASES)
 additive_case = pytest.mark.parametrize("name", [n for n in CASES if n.split()[0] in ADDITIVE])
 
 
-def clocks(n_turns, n_rounds=4):
+def clocks(n_turns, n_rounds=3):
     """Yield (turn, clock) for all turns of some rounds, and (None, clock) at their ends."""
     betas = (0.5, 0.7, 1.0, 1.0, 1.0)
     for t in range(1, n_rounds + 1):
