@@ -11,6 +11,7 @@
 #include "agglomerate.hpp"
 #include "aspect.hpp"
 #include "bindings.hpp"
+#include "chain.hpp"
 #include "counts.hpp"
 
 namespace coem {
@@ -57,6 +58,16 @@ template <class T> const AspectKernels<T>& aspect_kernels() {
 }
 template const AspectKernels<float>& aspect_kernels<float>();
 template const AspectKernels<double>& aspect_kernels<double>();
+
+template <class T> const ChainKernels<T>& chain_kernels() {
+#ifdef COEM_X86
+    if (isa == Isa::avx512) return avx512::chain_table<T>();
+    if (isa == Isa::avx2) return avx2::chain_table<T>();
+#endif
+    return baseline::chain_table<T>();
+}
+template const ChainKernels<float>& chain_kernels<float>();
+template const ChainKernels<double>& chain_kernels<double>();
 
 const char* instruction_set() {
     return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "baseline";
@@ -327,5 +338,6 @@ NB_MODULE(_compiled, m) {
     coem::bind<float>(m);
     coem::bind<double>(m);
     coem::bind_aspect(m);
+    coem::bind_chain(m);
     coem::bind_words(m);
 }

@@ -143,6 +143,47 @@ def aspect_fold_in(
     shares: Array,
 ) -> None: ...
 def aspect_log_sum(table: Array, k: int, lo: int, hi: int) -> float: ...
+def forward_backward(
+    log_prob: Array,
+    log_start: Array,
+    log_transition: Array,
+    allowed: Array | None,
+    beta: float,
+    offsets: Array,
+    weights: Array | None,
+    lo: int,
+    hi: int,
+    starts: Array,
+    transitions: Array,
+    objective: Array,
+    resp: Array,
+) -> None: ...
+def forward(
+    log_prob: Array,
+    log_start: Array,
+    log_transition: Array,
+    allowed: Array | None,
+    beta: float,
+    offsets: Array,
+    lo: int,
+    hi: int,
+    objective: Array,
+) -> None: ...
+def viterbi(
+    log_prob: Array,
+    log_start: Array,
+    log_transition: Array,
+    allowed: Array | None,
+    offsets: Array,
+    weights: Array | None,
+    lo: int,
+    hi: int,
+    starts: Array,
+    transitions: Array,
+    objective: Array,
+    states: Array,
+    resp: Array | None,
+) -> None: ...
 
 class WordCounter:
     n_rows: int
