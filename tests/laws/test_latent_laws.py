@@ -21,9 +21,12 @@ from coem.families import Gaussian, Multinomial, VonMisesFisher
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import Aspect, AspectData
 from coem.latent.block import Partition
+from coem.latent.chain import Chain
 from coem.latent.emissions import Emissions
+from coem.latent.markov import Markov
 from coem.latent.mixture import Mixture
 from coem.latent.registry import ADDITIVE, WHOLE
+from coem.latent.sequences import Sequences
 from coem.latent.sphere import Sphere
 from coem.latent.traffic import TrafficFlow
 from coem.latent.weights import WEIGHTS
@@ -76,6 +79,38 @@ def mixture(coupling, rule, weights, *, start, blanks=False, labels=False):
     return latent, part, theta
 
 
+LENGTHS = (1, 9, 17, 2, 30, 13)
+
+
+def chain(hard, start, *, blanks=False, labels=False, left_right=False):
+    """Return a chain over three views, its sequences, and where it starts."""
+    group, views = rows()
+    rng = np.random.default_rng(1)
+    follow = np.triu(np.ones((K, K), dtype=bool)) if left_right else np.ones((K, K), dtype=bool)
+    prior = Markov(rng.gamma(1.0, size=K), rng.gamma(1.0, size=(K, K)), follow[0], follow)
+    latent = Chain(Emissions(FAMILIES), K, prior, hard)
+    empty = rng.random((N, 3)) < 0.3 if blanks else None
+    if blanks:
+        empty[4:7] = True
+    weight = np.repeat(rng.gamma(2.0, size=len(LENGTHS)), LENGTHS) if blanks else None
+    allowed = None
+    if labels:
+        allowed = (rng.random(N) > 0.2)[:, np.newaxis] | (np.arange(K) == group[:, np.newaxis])
+    resp = 0.4 * np.eye(K)[group] + 0.6 * rng.dirichlet(np.ones(K), size=N)
+    given = {"shares": resp, "labels": resp.argmax(axis=1), "parameters": None, "emissions": resp}
+    offsets = np.concatenate([[0], np.cumsum(LENGTHS)])
+    part = Sequences(
+        views, empty, weight, allowed, given[start], block_rows=16, offsets=offsets, first=5
+    )
+    if start == "emissions":
+        return latent, part, latent.unknown(prior.uniform())
+    if start != "parameters":
+        return latent, part, latent.unknown()
+    first, clock = part.starting_from(resp), Clock(0, (1.0,), 1.0)
+    state = latent.infer(first, latent.unknown(), clock, None)
+    return latent, part, latent.maximise(first, latent.unknown(), 0, clock, state)
+
+
 def sphere(n_views):
     _, views = rows()
     unit = VonMisesFisher(dtype=np.float64)
@@ -113,6 +148,14 @@ CASES = {
     "mixture joint, blanks": lambda: mixture(
         "joint", "soft", "global", start="labels", blanks=True
     ),
+    **{
+        f"chain {'hard' if hard else 'soft'} {start}": lambda c=(hard, start): chain(*c)
+        for hard, start in product((False, True), ("shares", "labels", "parameters", "emissions"))
+    },
+    "chain with blanks": lambda: chain(False, "shares", blanks=True),
+    "chain with labels": lambda: chain(False, "shares", labels=True),
+    "chain left-right": lambda: chain(False, "parameters", left_right=True),
+    "chain hard, blanks": lambda: chain(True, "shares", blanks=True),
     "sphere one view": lambda: sphere(1),
     "sphere two views": lambda: sphere(2),
     "aspect": lambda: aspect((0.0, 0.0)),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -87,11 +87,11 @@ class Partition:
         """Number of rows."""
         return int(self.views[0].shape[0])
 
-    def starting_from(self, given: Array | None) -> "Partition":
+    def starting_from(self, given: Array | None) -> Self:
         """Return the same rows with `given` as their start."""
         return replace(self, given=given)
 
-    def cut(self, bounds: Sequence[int]) -> list["Partition"]:
+    def cut(self, bounds: Sequence[int]) -> list[Self]:
         """Cut the rows at `bounds` and return the parts as partitions, without copying."""
         parts = []
         for lo, hi in pairwise([0, *bounds, self.n_rows]):

@@ -8,7 +8,9 @@ from typing import Any
 
 from coem.latent.aspect import Aspect, AspectData, AspectState, AspectSummary, AspectTheta
 from coem.latent.block import Partition
+from coem.latent.chain import Chain, ChainState, ChainStats, ChainSummary, ChainTheta
 from coem.latent.mixture import Expected, Mixture, MixtureState, MixtureTheta
+from coem.latent.sequences import Sequences
 from coem.latent.sphere import Concepts, Sphere, SphereState, SphereSummary
 from coem.latent.summaries import MixtureSummary
 from coem.latent.traffic import TrafficFlow, TrafficState, TrafficTheta
@@ -17,11 +19,17 @@ from coem.protocols import AdditiveLatent, Latent
 _mixture: Callable[
     ..., AdditiveLatent[Partition, MixtureTheta, MixtureState, MixtureSummary, Expected]
 ] = Mixture
+_chain: Callable[
+    ..., AdditiveLatent[Sequences, ChainTheta, ChainState, ChainSummary, ChainStats]
+] = Chain
 _sphere: Callable[..., Latent[Partition, Concepts, SphereState, SphereSummary]] = Sphere
 _aspect: Callable[..., Latent[AspectData, AspectTheta, AspectState, AspectSummary]] = Aspect
 _traffic: Callable[..., Latent[AspectData, TrafficTheta, TrafficState, AspectSummary]] = TrafficFlow
 
-ADDITIVE: dict[str, Callable[..., AdditiveLatent[Any, Any, Any, Any, Any]]] = {"mixture": _mixture}
+ADDITIVE: dict[str, Callable[..., AdditiveLatent[Any, Any, Any, Any, Any]]] = {
+    "mixture": _mixture,
+    "chain": _chain,
+}
 """Latent structures whose rows can be cut into partitions."""
 
 WHOLE: dict[str, Callable[..., Latent[Any, Any, Any, Any]]] = {
