@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from coem.agglomerative import MultiViewAgglomerative
     from coem.estimators import (
         AspectModel,
+        HiddenMarkovModel,
         MixtureClassifier,
         MixtureClusterer,
         SphericalKMeans,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AspectModel",
+    "HiddenMarkovModel",
     "MixtureClassifier",
     "MixtureClusterer",
     "ModelFileError",

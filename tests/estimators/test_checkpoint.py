@@ -10,7 +10,7 @@ from coem import MixtureClassifier, MixtureClusterer, Views
 from coem.engine import LocalEngine
 from coem.families import Gaussian
 from coem.io import checkpoint, read_archive, write_archive
-from coem.io.checkpoint import flat_theta
+from coem.io.packing import flat_theta
 from coem.schedules import Geometric, Linear
 
 FAMILIES = {"words": "multinomial", "tags": "bernoulli", "place": Gaussian("diag")}

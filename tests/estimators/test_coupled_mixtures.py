@@ -39,7 +39,7 @@ def test_phases_are_fits_from_the_coupled_responsibilities(monkeypatch):
     plain = MixtureClusterer(K, tol=0.0, dtype=np.float64)
     runs = []
     for record in model.runs_:
-        monkeypatch.setattr("coem.estimators._fit.draw_seeds", lambda *_, r=record: [r.seed])
+        monkeypatch.setattr("coem.estimators._restarts.draw_seeds", lambda *_, r=record: [r.seed])
         runs.append(clone(plain).set_params(max_iter=4).fit(X))
     for phase, rounds in ((0, 4), (1, 6)):
         new, links = couple_resp([run.predict_proba(X) for run in runs], coupling, turn=phase)

@@ -5,11 +5,13 @@ from coem.estimators._couple import couple
 from coem.estimators.aspect import AspectModel
 from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer
+from coem.estimators.hmm import HiddenMarkovModel
 from coem.estimators.spherical import SphericalKMeans
 from coem.estimators.traffic import TrafficModel
 
 __all__ = [
     "AspectModel",
+    "HiddenMarkovModel",
     "MixtureClassifier",
     "MixtureClusterer",
     "SphericalKMeans",

@@ -8,69 +8,41 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coem.coupling import as_coupling
-from coem.engine import LocalEngine
 from coem.estimators._params import MixtureParams
-from coem.estimators._starts import KeepsInit
-from coem.families.base import AnyFamily
-from coem.families.named import families_for
+from coem.estimators._views_model import ViewsModel
 from coem.input import read_views
-from coem.io.model_file import Saves
-from coem.latent.block import Block, Partition, any_empty
-from coem.latent.emissions import Emissions
+from coem.latent.block import Block, Partition
 from coem.latent.fitted import Fitted
 from coem.latent.mixture import Expected, Mixture, MixtureState, MixtureTheta
 from coem.latent.weights import WEIGHTS, safe_log
 from coem.posterior import Rule, Soft, as_rule
-from coem.protocols import Clock, Engine
+from coem.protocols import Clock
 from coem.records import Records
-from coem.typing import Array, Matrix, Theta
+from coem.typing import Array
 from coem.views import Views, as_views
 
 
-class BaseMixture(Saves, KeepsInit, MixtureParams, ABC):
+class BaseMixture(ViewsModel, MixtureParams, ABC):
     """A mixture over views.
 
     The abstract methods say what a label means. The mixins of `MixtureClusterer` and
     `MixtureClassifier` inherit from this class, and rely on nothing else.
     """
 
-    view_names_: tuple[str, ...]
-    view_widths_: tuple[int, ...]
-    families_: dict[str, AnyFamily]
-    theta_: dict[str, Theta]
-    weights_: Array
     view_weights_: Array
-    beta_: float
-    labels_: Array
-    objective_: float
-    history_: Records
-    runs_: Records
-    best_run_: int
-    n_iter_: int
-    converged_: bool
     transition_: Records
 
     _has_rows: Array  # which views count in the mixture weights
     _stats: list[Expected] | None  # of all rows that `partial_fit` has seen; None after `fit`
 
-    # -- data and model ----------------------------------------------------------------------
-
-    def _encode(self, views: Views, *, reset: bool) -> tuple[tuple[Matrix, ...], Array | None]:
-        """Return encoded matrices, and which of their rows are empty."""
-        families = families_for(self.family, views) if reset else self.families_
-        checked = {name: families[name].check(views[name], name) for name in views.names}
-        if reset:
-            families = {n: families[n].bind(X, self.dtype) for n, X in checked.items()}
-            self.families_ = families
-        empty = any_empty([families[name].empty(X) for name, X in checked.items()])
-        return tuple(families[name].encode(X) for name, X in checked.items()), empty
+    # -- model -------------------------------------------------------------------------------
 
     def _mixture(self, rule: Rule | None = None) -> Mixture:
         """Return the mixture over the fitted families."""
-        families = tuple(self.families_[name] for name in self.view_names_)
-        single = all(family.single_precision for family in families)
+        emissions = self._emissions()
+        single = all(family.single_precision for family in emissions.families)
         return Mixture(
-            Emissions(families),
+            emissions,
             self._n_components(),
             as_coupling(self.coupling),
             rule or as_rule(self.posterior),
@@ -93,10 +65,6 @@ class BaseMixture(Saves, KeepsInit, MixtureParams, ABC):
         """Return the fitted mixture."""
         mixture = self._mixture(Soft())
         return Fitted(mixture, self._theta(), self.weights_, self.assign, self.beta_)
-
-    def _engine(self) -> Engine:
-        """Return the engine that the user has chosen, or the default one."""
-        return LocalEngine(self.n_jobs) if self.engine is None else self.engine
 
     # -- new rows ----------------------------------------------------------------------------
 
@@ -130,10 +98,6 @@ class BaseMixture(Saves, KeepsInit, MixtureParams, ABC):
     @abstractmethod
     def predict(self, X: Any) -> Array:
         """Return the label of every row, of shape (n_rows,)."""
-
-    @abstractmethod
-    def _n_components(self) -> int:
-        """Return the number of components."""
 
     @abstractmethod
     def _pseudo_rows(self) -> float:

@@ -6,9 +6,10 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from coem.estimators._base import BaseMixture
+from coem.estimators._contributions import log_odds
 from coem.latent.block import Block
 from coem.latent.fitted import Fitted
-from coem.typing import Array, is_sparse
+from coem.typing import Array
 
 
 class ExplainMixin(BaseMixture):
@@ -46,42 +47,16 @@ class ExplainMixin(BaseMixture):
 
     def _explain_row(self, fitted: Fitted, row: Block) -> Bunch:
         """Return the explanation of a block of one row."""
-        log_joint = fitted.joint(row, 1.0).log_posterior[0]
-        label, against = self._rivals(log_joint)
+        label, against = self._rivals(fitted.joint(row, 1.0).log_posterior[0])
         log_weights = fitted.log_weights
         prior = float(log_weights[label] - log_weights[against])
-        parts = {}
-        for v, name in enumerate(self.view_names_):
-            if row.empty is None or not row.empty[0, v]:
-                parts[name] = _contributions(fitted, row, v, label, against)
-        total = sum(float(np.sum(part.contributions)) + part.rest for part in parts.values())
         return Bunch(
             label=self._label_of(label),
             against=self._label_of(against),
-            log_odds=prior + total,
-            prior=prior,
-            views=parts,
+            **log_odds(self.theta_, self._emissions(), row, label, against, prior),
         )
 
     def _rivals(self, log_joint: Array) -> tuple[int, int]:
         """Return the best and the second best component for the log joint (k,) of a row."""
         best, second = np.argsort(-log_joint, kind="stable")[:2].tolist()
         return best, second
-
-
-def _contributions(fitted: Fitted, row: Block, v: int, label: int, against: int) -> Bunch:
-    """Return what the features of view `v` of one row add to the log odds."""
-    family, X = fitted.mixture.emissions.families[v], row.views[v]
-    if is_sparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    found = family.terms(X, fitted.theta.of_view(v))
-    if found is None:  # the density is not a product over features
-        whole = fitted.log_prob(row, v)[0]
-        found = np.empty(0, dtype=int), np.empty((0, len(whole))), whole
-    features, terms, rest = found
-    return Bunch(
-        features=np.asarray(features),
-        contributions=terms[:, label] - terms[:, against],
-        rest=float(rest[label] - rest[against]),
-    )

@@ -10,7 +10,8 @@ from scipy.special import logsumexp
 from coem.checks import check_weight
 from coem.estimators._correspondence import allowed_components, by_hand, by_labels, by_model
 from coem.estimators._explain import ExplainMixin
-from coem.estimators._fit import MixtureFit, Starts
+from coem.estimators._fit import MixtureFit
+from coem.estimators._restarts import Starts
 from coem.initialise import Start, prime, prime_apart
 from coem.labels import Knowledge, read_knowledge
 from coem.latent.block import Partition
@@ -91,7 +92,7 @@ class LabelledMixture(ExplainMixin, MixtureFit):
 
     # -- fit ---------------------------------------------------------------------------------
 
-    def _starts(self, part: Partition, shares: Array | None) -> Starts:
+    def _starts(self, part: Partition, shares: Array | None) -> Starts[MixtureTheta]:
         """Return the given start, or starts from the labelled rows."""
         given = self._given_start(part.n_rows)
         if given is not None:

@@ -8,8 +8,8 @@ from sklearn.utils import Bunch
 
 from coem.coupling import average
 from coem.em import Keep, Past, Result
+from coem.estimators._restarts import RestartTask
 from coem.initialise import Start
-from coem.io.checkpoint import Checkpoint
 from coem.latent.block import Partition
 from coem.latent.mixture import Mixture, MixtureState, MixtureTheta
 from coem.latent.shared_rows import couple_resp
@@ -17,24 +17,20 @@ from coem.latent.summaries import MixtureSummary
 from coem.protocols import Engine, Session
 from coem.records import Records
 from coem.run_coupling import RunCoupling
-from coem.runs import Phase, Run, Task, drive, each_run
+from coem.runs import Phase, Run, drive
 from coem.schedules import Constant, Later, Schedule, max_rounds
-from coem.typing import Array, Rng
+from coem.typing import Array
 
 MixtureSession = Session[MixtureTheta, MixtureState, MixtureSummary]
-Draw = Callable[[Rng], Start]
 
 N_COUPLINGS, N_ROUNDS = 3, 15  # docs/coupling-mixtures.md
 
 
 @dataclass
-class MixtureTask(Task[MixtureTheta, MixtureState, MixtureSummary]):
+class MixtureTask(RestartTask[MixtureTheta, MixtureState, MixtureSummary, Partition]):
     """Runs of a mixture on one partition."""
 
     latent: Mixture
-    part: Partition = field(kw_only=True)
-    begin: Callable[[int], Start] = field(kw_only=True)  # returns the start of a run
-    saved: Checkpoint | None = None
     coupling: RunCoupling | None = None
     look_on: Callable[[int], Keep[MixtureTheta]] | None = None  # for `coem.analysis`
     links: Records = field(default_factory=Records)
@@ -45,23 +41,15 @@ class MixtureTask(Task[MixtureTheta, MixtureState, MixtureSummary]):
         self, run: Run[MixtureTheta], phase: int, engine: Engine
     ) -> tuple[MixtureSession, Past[MixtureTheta] | None]:
         """Return a session from a checkpoint, from a start, or from a coupling."""
-        kept = self.saved.load(run.index) if self.saved else None
-        if kept is not None:
-            return self._session(engine, Start(kept[0])), kept[1]
         if phase == 0:
-            return self._session(engine, self.begin(run.index)), None
-        return self._session(engine, Start(self.latent.unknown(), self.coupled[run.index])), None
-
-    def _session(self, engine: Engine, start: Start) -> MixtureSession:
-        # Keep no other name for the start: the session frees each old table before it makes a new
-        # one.
-        return engine.open_parts(self.latent, [self.part.starting_from(start.given)], start.theta)
+            return super().open(run, phase, engine)
+        return self.session(engine, Start(self.latent.unknown(), self.coupled[run.index])), None
 
     def keeper(self, run: Run[MixtureTheta]) -> Keep[MixtureTheta]:
         """Return a function that writes the checkpoint of a run, or the callback of `look_on`."""
-        if self.saved:
-            return self.saved.keep(run.index)
-        return super().keeper(run) if self.look_on is None else self.look_on(run.index)
+        if self.saved or self.look_on is None:
+            return super().keeper(run)
+        return self.look_on(run.index)
 
     def couple(self, runs: Sequence[Run[MixtureTheta]], number: int) -> None:
         """Let every run learn from the posteriors of the other runs."""
@@ -116,32 +104,3 @@ def phases_of(
     n_before = n_couplings * n_rounds
     n_last = max_rounds(max_iter, Later(eta, n_before), Later(beta, n_before))
     return [Phase(n_rounds, 0.0, None)] * n_couplings + [Phase(n_last, tol, patience)]
-
-
-def draws_early(
-    draw: Draw, seeds: Array, engine: Engine, saved: Checkpoint | None
-) -> Callable[[int], Start]:
-    """Draw the starts of all runs that have no checkpoint; return a function that returns them.
-
-    These starts are small. What they are drawn from can be freed before the first round.
-    """
-
-    def begin(index: int) -> Start | None:
-        return None if saved and saved.has(index) else draw(np.random.default_rng(seeds[index]))
-
-    starts = each_run(engine, begin, len(seeds))
-
-    def start_of(index: int) -> Start:
-        start = starts[index]
-        assert start is not None
-        return start
-
-    return start_of
-
-
-def draws_late(draw: Draw, seeds: Array) -> Callable[[int], Start]:
-    """Return a function that draws the start of a run when the run begins.
-
-    Only one start at a time is then in memory.
-    """
-    return lambda index: draw(np.random.default_rng(seeds[index]))

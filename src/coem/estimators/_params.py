@@ -1,4 +1,4 @@
-"""Parameters of the mixture estimators: their types, their checks, and those of the families."""
+"""Parameters of models with families: their types, their checks, and those of the families."""
 
 from dataclasses import fields
 from numbers import Integral, Real
@@ -19,17 +19,12 @@ from coem.schedules import Schedule, as_schedule
 ASSIGNS = ("joint", "average")
 
 
-class MixtureParams(BaseEstimator):
-    """The parameters that `MixtureClusterer` and `MixtureClassifier` have in common."""
+class FamilyParams(BaseEstimator):
+    """The parameters that all models with families over views have in common."""
 
     family: Named | dict[str, Named]
-    coupling: str | Coupling
-    eta: float | Schedule
     beta: float | Schedule
-    posterior: str | Rule
-    weights: str
-    assign: str
-    init: Any  # a name, responsibilities, or a fitted mixture
+    init: Any  # a name, responsibilities, or a fitted model
     n_init: int
     max_iter: int | None
     tol: float
@@ -72,16 +67,31 @@ class MixtureParams(BaseEstimator):
 
     def _check_params(self) -> None:
         """Raise unless all parameters are valid."""
-        as_coupling(self.coupling)
-        as_rule(self.posterior)
-        check_choice("weights", self.weights, WEIGHTS)
-        check_choice("assign", self.assign, ASSIGNS)
         for name in ("n_init", "max_iter", "patience"):
             check_number(name, getattr(self, name), Integral, 1, optional=name != "n_init")
         check_number("tol", self.tol, Real, 0)
         check_dtype(self.dtype)
         check_workers(self.n_jobs, self.engine, self.verbose)
         check_folder("checkpoint", self.checkpoint)
+        as_schedule(self.beta, "beta")
+
+
+class MixtureParams(FamilyParams):
+    """The parameters that `MixtureClusterer` and `MixtureClassifier` have in common."""
+
+    coupling: str | Coupling
+    eta: float | Schedule
+    posterior: str | Rule
+    weights: str
+    assign: str
+
+    def _check_params(self) -> None:
+        """Raise unless all parameters are valid."""
+        as_coupling(self.coupling)
+        as_rule(self.posterior)
+        check_choice("weights", self.weights, WEIGHTS)
+        check_choice("assign", self.assign, ASSIGNS)
+        super()._check_params()
         self._schedules()
 
     def _schedules(self) -> tuple[Schedule, Schedule]:

@@ -11,8 +11,8 @@ from coem.estimators.clusterer import MixtureClusterer
 from coem.estimators.spherical import SphericalKMeans
 from coem.estimators.traffic import TrafficModel
 from coem.families.base import AnyFamily, Family
-from coem.io.checkpoint import flat_theta
 from coem.io.loaded import is_table_of, need, widths_of
+from coem.io.packing import flat_theta
 from coem.io.registry import register
 from coem.records import Records
 from coem.typing import Theta

@@ -11,11 +11,13 @@ from sklearn.base import clone
 from coem.checks import check_number, check_weight
 from coem.engine import LocalEngine
 from coem.estimators._explain import ExplainMixin
-from coem.estimators._fit import MixtureFit, Starts
+from coem.estimators._fit import MixtureFit
 from coem.estimators._params import read_coupling_of_runs
+from coem.estimators._restarts import Starts
 from coem.initialise import Init, starter
 from coem.input import read_views
 from coem.latent.block import Partition
+from coem.latent.mixture import MixtureTheta
 from coem.run_coupling import RunCoupling
 from coem.typing import Array
 from coem.views import Views
@@ -50,7 +52,7 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
     def _coupling_of_runs(self) -> RunCoupling | None:
         return read_coupling_of_runs(self.coupling_of_runs, self.init, self.n_init, self.checkpoint)
 
-    def _starts(self, part: Partition, shares: Array | None) -> Starts:
+    def _starts(self, part: Partition, shares: Array | None) -> Starts[MixtureTheta]:
         """Return the given start, or starts that are drawn as `init` says."""
         given = self._given_start(part.n_rows)
         if given is not None:

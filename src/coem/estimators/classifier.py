@@ -23,6 +23,7 @@ from coem.input import read_views
 from coem.io.checkpoint import Checkpoint
 from coem.labels import Knowledge, read_knowledge
 from coem.latent.block import Partition
+from coem.latent.mixture import MixtureTheta
 from coem.posterior import Rule
 from coem.protocols import Engine
 from coem.records import Records
@@ -234,7 +235,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
 
     def _fit_sizes(
         self, sizes: Sizes, views: Views, knowledge: Knowledge, weight: Array | None
-    ) -> Checkpoint | None:
+    ) -> Checkpoint[MixtureTheta] | None:
         """Fit with given numbers of components per class; return the checkpoint of the fit."""
         n_by_class = sizes_of(sizes, self.classes_)
         self.component_classes_ = first_classes(self.init, self.classes_, n_by_class)

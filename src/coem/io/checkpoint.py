@@ -5,36 +5,37 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
 from coem.em import Keep, Past, Round
 from coem.io.archive import read_archive, write_archive
-from coem.latent.mixture import Mixture, MixtureTheta
-from coem.typing import Array, Matrix, Theta, is_sparse
+from coem.io.packing import Packing
+from coem.protocols import Theta
+from coem.typing import Array, Matrix, is_sparse
 
 SCHEMA = 3
 PLAN = "plan.zip"
 THRIFT = 20  # the time between two writes is at least this many times the time of a write
 
 
-class Checkpoint:
+class Checkpoint(Generic[Theta]):
     """The folder of one fit, with a file for its plan and one file per run.
 
     Parameters
     ----------
     folder : path
         The folder; it is created if it does not exist.
-    model : Mixture
-        The model to fit.
+    packing : Packing
+        How the parameters of the model become arrays.
     fingerprint : str
         The result of `fingerprint` for the data and the parameters of the fit.
     """
 
-    def __init__(self, folder: Path, model: Mixture, fingerprint: str) -> None:
+    def __init__(self, folder: Path, packing: Packing[Theta], fingerprint: str) -> None:
         self.folder = Path(folder)
-        self.model = model
+        self.packing = packing
         self.fingerprint = fingerprint
 
     def seeds(self, seeds: Array, *, fixed: bool) -> Array:
@@ -61,7 +62,7 @@ class Checkpoint:
         """Return True if there is a file for `run`."""
         return self._path(run).exists()
 
-    def load(self, run: int) -> tuple[MixtureTheta, Past[MixtureTheta]] | None:
+    def load(self, run: int) -> tuple[Theta, Past[Theta]] | None:
         """Return the parameters and the rounds of a run, or None if nothing was written yet."""
         path = self._path(run)
         if not self.has(run):
@@ -78,11 +79,11 @@ class Checkpoint:
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged ({error}); delete it") from error
 
-    def keep(self, run: int) -> Keep[MixtureTheta]:
+    def keep(self, run: int) -> Keep[Theta]:
         """Return a function that writes the state of a run if enough time has passed."""
         due = 0.0
 
-        def write(theta: MixtureTheta, past: Past[MixtureTheta], over: bool) -> None:
+        def write(theta: Theta, past: Past[Theta], over: bool) -> None:
             nonlocal due
             began = time.perf_counter()
             if began < due and not over:
@@ -113,25 +114,12 @@ class Checkpoint:
     def _path(self, run: int) -> Path:
         return self.folder / f"run-{run}.zip"
 
-    def _pack(self, name: str, theta: MixtureTheta) -> dict[str, Array]:
-        arrays = {
-            f"{name}.log_weights": theta.log_weights,
-            f"{name}.version": np.array([*theta.version, theta.latest]),
-        }
-        for v, params in enumerate(theta.of_views):
-            arrays |= {f"{name}.{v}.{i}": part for i, part in enumerate(flat_theta((params,)))}
-        return arrays
+    def _pack(self, name: str, theta: Theta) -> dict[str, Array]:
+        return {f"{name}.{key}": part for key, part in self.packing.pack(theta).items()}
 
-    def _unpack(self, name: str, arrays: dict[str, Array]) -> MixtureTheta:
-        log_weights, k = arrays[f"{name}.log_weights"], self.model.n_components
-        *version, latest = arrays[f"{name}.version"].tolist()
-        params = tuple(
-            family.restore([arrays[key] for key in _numbered(arrays, f"{name}.{v}.")])
-            for v, family in enumerate(self.model.emissions.families)
-        )
-        if {len(part) for part in (log_weights.T, *flat_theta(params))} != {k}:
-            raise ValueError(f"it does not have {k} components")
-        return MixtureTheta(params, log_weights, tuple(version), latest)
+    def _unpack(self, name: str, arrays: dict[str, Array]) -> Theta:
+        own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(f"{name}.")}
+        return self.packing.unpack(own)
 
 
 def fingerprint(params: dict[str, Any], parts: Iterable[Matrix | None]) -> str:
@@ -149,13 +137,3 @@ def fingerprint(params: dict[str, Any], parts: Iterable[Matrix | None]) -> str:
                 digest.update(np.ascontiguousarray(piece).view(np.uint8).data)
             digest.update(b"|")
     return digest.hexdigest()
-
-
-def flat_theta(params: Iterable[Theta]) -> list[Array]:
-    """Return the arrays of the parameters of some views as one list."""
-    return [part for theta in params for part in (theta if isinstance(theta, tuple) else (theta,))]
-
-
-def _numbered(arrays: dict[str, Array], prefix: str) -> list[str]:
-    names = [name for name in arrays if name.startswith(prefix)]
-    return sorted(names, key=lambda name: int(name.removeprefix(prefix)))

@@ -154,7 +154,11 @@ class Chain:
         self, block: SequenceBlock, theta: ChainTheta, beta: float, resp: Array
     ) -> ChainSummary:
         """Fill the posteriors of some sequences."""
-        log_prob, weight, markov = self.log_prob(block, theta), block.sequence_weight, theta.of_chain
+        log_prob, weight, markov = (
+            self.log_prob(block, theta),
+            block.sequence_weight,
+            theta.of_chain,
+        )
         chain = block.offsets, markov.log_start, markov.log_transition, block.allowed
         with numbered(block):
             if self.hard:

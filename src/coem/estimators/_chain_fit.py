@@ -1,0 +1,188 @@
+"""How a hidden Markov model is fitted: its start, its runs, and the attributes that a fit sets."""
+
+from typing import Any, cast
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from coem.checks import check_choice
+from coem.coupling import Joint
+from coem.estimators._base import BaseMixture
+from coem.estimators._chain_model import ChainModel
+from coem.estimators._restarts import Draw, RestartTask, Starts, warn_dead_components
+from coem.estimators._sequences import naming_impossible, read_sequences, read_states, read_weights
+from coem.estimators._starts import as_responsibilities
+from coem.families.named import shape_of
+from coem.initialise import INITS, Init, Start, starter
+from coem.input import read_views
+from coem.io.checkpoint import Checkpoint
+from coem.io.packing import ChainPacking, flat_theta
+from coem.kernels import chain as kernel
+from coem.latent.chain import Chain, ChainState, ChainSummary, ChainTheta, numbered
+from coem.latent.markov import MarkovTheta
+from coem.latent.mixture import Mixture
+from coem.latent.sequences import SequenceBlock, Sequences
+from coem.protocols import Engine
+from coem.runs import Phase, drive
+from coem.schedules import Constant, as_schedule, max_rounds
+from coem.typing import Array, Matrix, Rng
+
+ChainTask = RestartTask[ChainTheta, ChainState, ChainSummary, Sequences]
+
+
+class ChainFit(ChainModel):
+    """The fit of `HiddenMarkovModel`."""
+
+    def _read(self, X: Any, y: Any, lengths: Any, sequence_weight: Any) -> Sequences:
+        """Check the parameters and the sequences, and return the rows encoded."""
+        self._check_params()
+        rows, offsets = read_sequences(X, lengths)
+        views = read_views(self, rows, reset=True)
+        if self.n_components > len(views):
+            raise ValueError(
+                f"n_samples={len(views)} rows cannot fill n_components={self.n_components} states"
+            )
+        weight = read_weights(sequence_weight, len(offsets) - 1)
+        allowed = read_states(y, offsets, self.n_components)
+        part = Sequences(
+            *self._encode(views, reset=True),
+            None if weight is None else np.repeat(weight, np.diff(offsets)),
+            allowed,
+            offsets=offsets,
+        )
+        with naming_impossible():
+            _check_possible(part, MarkovTheta.of(*self._first_markov()))
+        return part
+
+    def _fit(self, part: Sequences) -> Checkpoint[ChainTheta] | None:
+        """Run EM from all starts, keep the best run, and label the rows.
+
+        Return the checkpoint, to be cleared when the estimator is complete, or None.
+        """
+        chain = self._chain()
+        saved = self._open_checkpoint(ChainPacking(chain), lambda: self._data(part))
+        with self._engine() as engine, naming_impossible():
+            seeds, begin = self._draw(self._starts(part), self.random_state, engine, saved)
+            beta = as_schedule(self.beta, "beta")
+            task: ChainTask = RestartTask(
+                latent=chain,
+                n_runs=len(seeds),
+                eta=Constant(1.0),
+                beta=beta,
+                phases=[
+                    Phase(max_rounds(self.max_iter, Constant(1.0), beta), self.tol, self.patience)
+                ],
+                label=type(self).__name__,
+                verbose=self.verbose,
+                part=part,
+                begin=begin,
+                saved=saved,
+            )
+            best = self._keep_run([run.end for run in drive(task, engine)], seeds)
+            self._set_theta(best.theta)
+            self._set_labels(part, engine)
+        self._warn(best)
+        return saved
+
+    def _set_labels(self, part: Sequences, engine: Engine) -> None:
+        """Set the states of the rows and their shares, and warn of states without rows."""
+        fitted = self._fitted()
+
+        def work(block: SequenceBlock) -> tuple[Array, Array]:
+            states, proba = fitted.read(block)
+            return states, block.row_weight() @ proba
+
+        states, masses = zip(*engine.map(work, part.sequence_blocks), strict=True)
+        self.labels_ = np.concatenate(states)
+        mass = np.asarray(sum(masses))
+        self.weights_ = mass / mass.sum() if mass.sum() > 0 else np.full(len(mass), 1 / len(mass))
+        warn_dead_components(mass, part.n_rows, "states")
+
+    def _data(self, part: Sequences) -> list[Matrix | None]:
+        """Return all that a fit depends on beside its parameters, for a checkpoint."""
+        parts: list[Matrix | None] = [*part.views, part.empty, part.weight, part.allowed]
+        parts.append(part.offsets)
+        if isinstance(self.init, ChainModel | BaseMixture):
+            theta = self._theta_of(self.init)
+            parts += [*flat_theta(theta.of_views), *vars(theta.of_chain).values()]
+        else:
+            parts.append(np.asarray(self.init))
+        return parts
+
+    # -- starts ------------------------------------------------------------------------------
+
+    def _starts(self, part: Sequences) -> Starts[ChainTheta]:
+        """Return the given start, or starts that are drawn as `init` says."""
+        chain = self._chain()
+        if isinstance(self.init, str):
+            check_choice("init", self.init, INITS)
+            draw = self._named_start(chain, part, cast(Init, self.init))
+            return Starts(draw, self.n_init, early=self.init != "random")
+        if isinstance(self.init, ChainModel | BaseMixture):
+            theta = self._theta_of(self.init)
+            return Starts(lambda rng: Start(theta), 1)
+        resp = as_responsibilities(self.init, part.n_rows, self.n_components)
+        return Starts(lambda rng: Start(chain.unknown(), resp), 1)
+
+    def _named_start(self, chain: Chain, part: Sequences, init: Init) -> Draw[ChainTheta]:
+        """Return a function that draws emissions as a mixture does; all transitions are open.
+
+        Transitions that no row of a partition shows would have a probability of zero, and EM would
+        never find them.
+        """
+        mixture = Mixture(chain.emissions, chain.n_components, Joint(), dtype=chain.dtype)
+        of_mixture = starter(mixture, part, init)
+        markov = MarkovTheta.of(*self._first_markov())
+
+        def draw(rng: Rng) -> Start[ChainTheta]:
+            theta, given = of_mixture(rng)
+            if given is not None:
+                return Start(chain.unknown(markov), given)
+            return Start(ChainTheta(theta.of_views, markov, 1))
+
+        return draw
+
+    def _theta_of(self, other: Any) -> ChainTheta:
+        """Return the parameters of another fitted model as a start for this one.
+
+        A mixture is a chain whose next state does not depend on the last.
+        """
+        check_is_fitted(other)
+        same = other.view_names_ == self.view_names_ and other.view_widths_ == self.view_widths_
+        if not same or len(other.weights_) != self.n_components:
+            raise ValueError(
+                "init: the fitted model has other views, features or components "
+                f"({list(other.view_names_)}, {list(other.view_widths_)}, {len(other.weights_)})"
+            )
+        mine, theirs = self.families_.values(), other.families_.values()
+        if [shape_of(family) for family in mine] != [shape_of(family) for family in theirs]:
+            raise ValueError("init: the fitted model has other families than this one")
+        if isinstance(other, ChainModel):
+            start, transition = other.startprob_, other.transmat_
+        else:
+            k = self.n_components
+            start, transition = other.weights_, np.broadcast_to(other.weights_, (k, k))
+        prior = self._markov()
+        markov = MarkovTheta.of(
+            _among(start, prior.can_start), _among(transition, prior.can_follow)
+        )
+        return ChainTheta(tuple(other.theta_[name] for name in self.view_names_), markov, 1)
+
+
+def _among(prob: Array, possible: Array) -> Array:
+    """Return probabilities with zeros where nothing is possible; equal ones if nothing is left."""
+    kept = np.where(possible, prob, 0.0)
+    total = kept.sum(axis=-1, keepdims=True)
+    kept = np.where(total > 0, kept, possible)
+    return np.asarray(kept / kept.sum(axis=-1, keepdims=True))
+
+
+def _check_possible(part: Sequences, markov: MarkovTheta) -> None:
+    """Raise if zeros and labels leave a sequence without a path, before any work is done."""
+    if np.isfinite(markov.log_start).all() and np.isfinite(markov.log_transition).all():
+        return
+    for block in part.sequence_blocks:
+        nothing = np.zeros((block.n_rows, len(markov.log_start)))
+        with numbered(block):
+            chain = block.offsets, markov.log_start, markov.log_transition
+            kernel.evidence(nothing, *chain, block.allowed)

@@ -1,0 +1,100 @@
+"""Parameters of latent structures as named arrays, for checkpoints."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from coem.latent.chain import Chain, ChainTheta
+from coem.latent.emissions import Emissions
+from coem.latent.markov import MarkovTheta
+from coem.latent.mixture import Mixture, MixtureTheta
+from coem.protocols import Theta as ThetaT
+from coem.typing import Array, Theta
+
+
+class Packing(Protocol[ThetaT]):
+    """How parameters become arrays, and arrays become parameters."""
+
+    def pack(self, theta: ThetaT) -> dict[str, Array]:
+        """Return the parameters as arrays."""
+        ...
+
+    def unpack(self, arrays: dict[str, Array]) -> ThetaT:
+        """Return the parameters; raise KeyError, TypeError or ValueError if arrays are wrong."""
+        ...
+
+
+@dataclass(frozen=True)
+class MixturePacking:
+    """The arrays of a mixture."""
+
+    model: Mixture
+
+    def pack(self, theta: MixtureTheta) -> dict[str, Array]:
+        """Return the parameters as arrays."""
+        arrays = {
+            "log_weights": theta.log_weights,
+            "version": np.array([*theta.version, theta.latest]),
+        }
+        return arrays | _pack_views(theta.of_views)
+
+    def unpack(self, arrays: dict[str, Array]) -> MixtureTheta:
+        """Return the parameters."""
+        log_weights = arrays["log_weights"]
+        *version, latest = arrays["version"].tolist()
+        params = _unpack_views(self.model.emissions, arrays)
+        _check_lengths([log_weights.T, *flat_theta(params)], self.model.n_components)
+        return MixtureTheta(params, log_weights, tuple(version), latest)
+
+
+@dataclass(frozen=True)
+class ChainPacking:
+    """The arrays of a chain."""
+
+    model: Chain
+
+    def pack(self, theta: ChainTheta) -> dict[str, Array]:
+        """Return the parameters as arrays."""
+        chain = {f"markov.{name}": logs for name, logs in vars(theta.of_chain).items()}
+        return {"version": np.array(theta.version)} | chain | _pack_views(theta.of_views)
+
+    def unpack(self, arrays: dict[str, Array]) -> ChainTheta:
+        """Return the parameters."""
+        markov = MarkovTheta(arrays["markov.log_start"], arrays["markov.log_transition"])
+        params = _unpack_views(self.model.emissions, arrays)
+        tables = [*vars(markov).values(), markov.log_transition.T, *flat_theta(params)]
+        _check_lengths(tables, self.model.n_components)
+        return ChainTheta(params, markov, int(arrays["version"]))
+
+
+def flat_theta(params: Iterable[Theta]) -> list[Array]:
+    """Return the arrays of the parameters of some views as one list."""
+    return [part for theta in params for part in (theta if isinstance(theta, tuple) else (theta,))]
+
+
+def _pack_views(params: Sequence[Theta]) -> dict[str, Array]:
+    parts = [(v, i, part) for v, own in enumerate(params) for i, part in _numbered_parts(own)]
+    return {f"{v}.{i}": part for v, i, part in parts}
+
+
+def _numbered_parts(theta: Theta) -> list[tuple[int, Array]]:
+    return list(enumerate(flat_theta((theta,))))
+
+
+def _unpack_views(emissions: Emissions, arrays: dict[str, Array]) -> tuple[Theta, ...]:
+    return tuple(
+        family.restore([arrays[key] for key in _numbered(arrays, f"{v}.")])
+        for v, family in enumerate(emissions.families)
+    )
+
+
+def _check_lengths(tables: Sequence[Array], k: int) -> None:
+    if {len(part) for part in tables} != {k}:
+        raise ValueError(f"it does not have {k} components")
+
+
+def _numbered(arrays: dict[str, Array], prefix: str) -> list[str]:
+    names = [name for name in arrays if name.startswith(prefix)]
+    return sorted(names, key=lambda name: int(name.removeprefix(prefix)))
