@@ -1,6 +1,6 @@
 """How a hidden Markov model is fitted: its start, its runs, and the attributes that a fit sets."""
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -10,10 +10,10 @@ from coem.coupling import Joint
 from coem.estimators._base import BaseMixture
 from coem.estimators._chain_model import ChainModel
 from coem.estimators._restarts import Draw, RestartTask, Starts, warn_dead_components
-from coem.estimators._sequences import naming_impossible, read_sequences, read_states, read_weights
 from coem.estimators._starts import as_responsibilities
 from coem.families.named import shape_of
 from coem.initialise import INITS, Init, Start, starter
+from coem.initialise.chains import draw_parts, in_order, to_labels
 from coem.input import read_views
 from coem.io.checkpoint import Checkpoint
 from coem.io.packing import ChainPacking, flat_theta
@@ -25,9 +25,13 @@ from coem.latent.sequences import SequenceBlock, Sequences
 from coem.protocols import Engine
 from coem.runs import Phase, drive
 from coem.schedules import Constant, as_schedule, max_rounds
+from coem.sequences import naming_impossible, read_sequences, read_states, read_weights
 from coem.typing import Array, Matrix, Rng
 
 ChainTask = RestartTask[ChainTheta, ChainState, ChainSummary, Sequences]
+
+
+CHAIN_INITS = ("auto", "segments", *INITS)
 
 
 class ChainFit(ChainModel):
@@ -115,30 +119,34 @@ class ChainFit(ChainModel):
         """Return the given start, or starts that are drawn as `init` says."""
         chain = self._chain()
         if isinstance(self.init, str):
-            check_choice("init", self.init, INITS)
-            draw = self._named_start(chain, part, cast(Init, self.init))
-            return Starts(draw, self.n_init, early=self.init != "random")
+            check_choice("init", self.init, CHAIN_INITS)
+            return Starts(self._named_start(chain, part), self.n_init, early=self.init != "random")
         if isinstance(self.init, ChainModel | BaseMixture):
             theta = self._theta_of(self.init)
             return Starts(lambda rng: Start(theta), 1)
         resp = as_responsibilities(self.init, part.n_rows, self.n_components)
         return Starts(lambda rng: Start(chain.unknown(), resp), 1)
 
-    def _named_start(self, chain: Chain, part: Sequences, init: Init) -> Draw[ChainTheta]:
-        """Return a function that draws emissions as a mixture does; all transitions are open.
+    def _named_start(self, chain: Chain, part: Sequences) -> Draw[ChainTheta]:
+        """Return a function that draws emissions; start and transitions are those of the user.
 
-        Transitions that no row of a partition shows would have a probability of zero, and EM would
-        never find them.
+        Transitions are not estimated from the partition: those that it does not show would have a
+        probability of zero, and EM would never find them.
         """
-        mixture = Mixture(chain.emissions, chain.n_components, Joint(), dtype=chain.dtype)
-        of_mixture = starter(mixture, part, init)
         markov = MarkovTheta.of(*self._first_markov())
+        order = in_order(chain.prior.can_follow)
+        if self.init == "segments" or (self.init == "auto" and order is not None):
+            states = np.arange(self.n_components) if order is None else order
+            return lambda rng: Start(chain.unknown(markov), draw_parts(part, states, rng))
+        mixture = Mixture(chain.emissions, chain.n_components, Joint(), dtype=chain.dtype)
+        name: Init = "spherical" if self.init == "auto" else self.init
+        of_mixture = starter(mixture, part, name)
 
         def draw(rng: Rng) -> Start[ChainTheta]:
             theta, given = of_mixture(rng)
-            if given is not None:
-                return Start(chain.unknown(markov), given)
-            return Start(ChainTheta(theta.of_views, markov, 1))
+            if given is None:
+                return Start(ChainTheta(theta.of_views, markov, 1))
+            return Start(chain.unknown(markov), to_labels(given.reshape(-1), part.allowed))
 
         return draw
 

@@ -10,13 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_choice, check_number
 from coem.estimators._restarts import RestartFit
-from coem.estimators._sequences import naming_impossible, read_sequences
 from coem.input import read_views
 from coem.latent.chain import Chain, ChainTheta
 from coem.latent.fitted_chain import FittedChain
 from coem.latent.markov import Markov, MarkovTheta
 from coem.latent.sequences import SequenceBlock, Sequences
 from coem.schedules import as_schedule
+from coem.sequences import naming_impossible, read_sequences
 from coem.typing import Array
 
 POSTERIORS = ("soft", "hard")

@@ -8,6 +8,7 @@ from coem.estimators._base import BaseMixture
 from coem.estimators.aspect import AspectModel
 from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer
+from coem.estimators.hmm import HiddenMarkovModel
 from coem.estimators.spherical import SphericalKMeans
 from coem.estimators.traffic import TrafficModel
 from coem.families.base import AnyFamily, Family
@@ -58,6 +59,23 @@ def _check_stats(model: BaseMixture, k: int) -> None:
         new = mixture.estimate(expected, theta, turn)
         shapes = [[part.shape for part in flat_theta(t.of_views)] for t in (theta, new)]
         need(shapes[0] == shapes[1] and expected.mass.shape == (k,), "the statistics")
+
+
+def check_chain(model: HiddenMarkovModel) -> None:
+    """Raise unless the parameters of a chain fit its views and each other."""
+    if not hasattr(model, "theta_"):
+        return
+    widths, k = widths_of(model), model.n_components
+    model._check_params()
+    need(is_table_of(model.weights_, k), "weights_")
+    tables = {"startprob_": (model.startprob_, (k,)), "transmat_": (model.transmat_, (k, k))}
+    for name, (table, shape) in tables.items():
+        need(is_table_of(table, *shape) and table.dtype == np.float64, name)
+        need(np.allclose(table.sum(axis=-1), 1) and table.min() >= 0, name)
+    need(isinstance(model.beta_, Real) and 0 < model.beta_ <= 1, "beta_")
+    need(list(model.theta_) == list(model.families_) == list(widths), "theta_")
+    for view, width in widths.items():
+        _check_theta(model.families_[view], model.theta_[view], width, k, view)
 
 
 def check_classifier(model: MixtureClassifier) -> None:
@@ -116,6 +134,7 @@ register(
     drop=("random_state", "init", "cv"),
     check=check_classifier,
 )
+register(HiddenMarkovModel, skip=THIS_MACHINE, drop=("random_state", "init"), check=check_chain)
 register(SphericalKMeans, drop=("random_state", "init"), check=check_sphere)
 for _cls, _check in ((AspectModel, check_aspects), (TrafficModel, check_traffic)):
     register(_cls, drop=("random_state", "init", "validation"), check=_check)

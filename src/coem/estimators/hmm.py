@@ -43,9 +43,13 @@ class HiddenMarkovModel(ChainFit, ChainMethods):
         of beta. A schedule that rises to 1 is deterministic annealing. It must be above 0.
     posterior : {"soft", "hard"}, default="soft"
         "hard" gives all of a sequence to its best path (Viterbi training).
-    init : {"spherical", "random", "rows", "k-means++"}, array or model, default="spherical"
-        How the emissions start, as in `MixtureClusterer`; start and transition probabilities are
-        then `startprob` and `transmat`. An array of shape (n_rows, n_components) holds
+    init : str, array or model, default="auto"
+        How the emissions start. "spherical", "random", "rows" and "k-means++" are those of
+        `MixtureClusterer`. "segments" cuts every sequence into consecutive parts, one per state;
+        the shares of the parts are drawn. "auto" is "segments" if no state can come back (a
+        left-right model), and "spherical" otherwise. Start and transition probabilities are then
+        `startprob` and `transmat`, and clusters get the numbers of the states that rows are
+        labelled with. An array of shape (n_rows, n_components) holds
         responsibilities: the first M step takes the start probabilities from the first rows of the
         sequences, the transitions from the sums of r_t r_{t+1}^T over consecutive rows, and the
         emissions from all rows. A fitted `HiddenMarkovModel` gives all its parameters. A fitted
@@ -127,7 +131,7 @@ class HiddenMarkovModel(ChainFit, ChainMethods):
         transmat_prior: Any = 1.0,
         beta: float | Schedule = 1.0,
         posterior: str = "soft",
-        init: Any = "spherical",
+        init: Any = "auto",
         n_init: int = 1,
         max_iter: int | None = None,
         tol: float = 1e-6,

@@ -9,12 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.report.closeness import Space
 from coem.report.reading import Reading
+from coem.sequences import read_sequences
 from coem.views import Views, as_views
 
 RIGHT_ANGLE = np.pi / 2
 
 
-def read(model, X):
+def read(model, X, lengths=None):
     """Return what a fitted model says about rows.
 
     Pass the result to `tell` as `reading` if you need both: the model is then asked only once.
@@ -22,20 +23,27 @@ def read(model, X):
     Parameters
     ----------
     model : estimator
-        A fitted mixture, `SphericalKMeans`, `MultiViewAgglomerative` or `AspectModel`.
+        A fitted mixture, `SphericalKMeans`, `MultiViewAgglomerative`, `AspectModel` or
+        `HiddenMarkovModel`.
     X : matrix, list, dict or Views
         Rows in the form that `model` takes. For a tree, pass the rows of `fit`.
+    lengths : array-like of int, optional
+        For a hidden Markov model, the number of rows of each sequence.
 
     Returns
     -------
     reading : Reading
     """
     check_is_fitted(model)
+    if hasattr(model, "transmat_"):
+        return _read_chain(model, X, lengths)
+    if lengths is not None:
+        raise ValueError(f"lengths: a {type(model).__name__} has no sequences; leave it out")
     views = as_views(X)
     for attribute, reader in READERS.items():
         if hasattr(model, attribute):
             return reader(model, views)
-    known = "mixtures, spherical k-means, trees and aspect models"
+    known = "mixtures, spherical k-means, trees, aspect models and hidden Markov models"
     raise TypeError(f"a report can be made of {known}, not of {type(model).__name__}")
 
 
@@ -138,6 +146,26 @@ def _class_tables(model, members):
     share = members * model.weights_[:, np.newaxis]
     share /= np.maximum(share.sum(axis=0), np.finfo(np.float64).tiny)
     return {name: share.T @ table for name, table in tables.items()}
+
+
+def _read_chain(model, X, lengths):
+    """Read a hidden Markov model; the group of a row is its state on the best path."""
+    rows, offsets = read_sequences(X, lengths)
+    views = as_views(rows)[list(model.view_names_)]
+    lengths = np.diff(offsets)
+    proba = model.predict_proba(views, lengths)
+    return Reading(
+        views=views,
+        noun="state",
+        keys=list(range(len(model.weights_))),
+        groups=model.predict(views, lengths),
+        closeness=proba,
+        proba=proba,
+        tables=_feature_tables(model),
+        weights=model.weights_,
+        empty=_empty_rows(model, views),
+        **_facts_of_families(model),
+    )
 
 
 # -- other models -------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ def tell(
     model,
     views,
     *,
+    lengths=None,
     reading=None,
     feature_names=None,
     ids=None,
@@ -39,10 +40,13 @@ def tell(
     Parameters
     ----------
     model : estimator
-        A fitted mixture, `SphericalKMeans`, `MultiViewAgglomerative` or `AspectModel`.
+        A fitted mixture, `SphericalKMeans`, `MultiViewAgglomerative`, `AspectModel` or
+        `HiddenMarkovModel`.
     views : matrix, list, dict or Views
         Rows in the form that the model takes: those of `fit`, or others. For a tree, pass those of
         `fit`.
+    lengths : array-like of int, optional
+        For a hidden Markov model, the number of rows of each sequence.
     reading : Reading, optional
         What `coem.report.read` returned for this model and these rows. With it, the model is not
         asked about the rows again.
@@ -70,7 +74,7 @@ def tell(
     -------
     story : Story
     """
-    reading = read(model, views) if reading is None else _checked(reading, views)
+    reading = read(model, views, lengths) if reading is None else _checked(reading, views)
     columns = names_of(model, reading.views, feature_names)
     words = words_of(reading, columns, N_WORDS)
     names = _names(reading, words)
@@ -134,7 +138,7 @@ def _checked(reading, views):
 
 def _heading(reading):
     """Return the default title of the page."""
-    what = {"class": "classes", "topic": "topics"}.get(reading.noun, "groups")
+    what = {"class": "classes", "topic": "topics", "state": "states"}.get(reading.noun, "groups")
     return f"{len(reading.groups):,} rows in {reading.n_groups} {what}"
 
 
