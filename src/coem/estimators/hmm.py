@@ -2,6 +2,8 @@
 
 from typing import Any, Self
 
+from sklearn.utils import ClassifierTags
+
 from coem.checks import undo_on_error
 from coem.estimators._chain_fit import ChainFit
 from coem.estimators._chain_methods import ChainMethods
@@ -162,6 +164,13 @@ class HiddenMarkovModel(ChainFit, ChainMethods):
         self.engine = engine
         self.checkpoint = checkpoint
         self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of scikit-learn."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "clusterer"  # not by ClusterMixin, as in MixtureClusterer
+        tags.classifier_tags = ClassifierTags(multi_class=self.n_components != 2)
+        return tags
 
     @undo_on_error
     def fit(self, X: Any, y: Any = None, lengths: Any = None, sequence_weight: Any = None) -> Self:
