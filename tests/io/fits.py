@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 import coem
 from coem import (
     AspectModel,
+    HiddenMarkovModel,
     MixtureClassifier,
     MixtureClusterer,
     MultiViewAgglomerative,
@@ -115,6 +116,16 @@ CASES = {
     "calibrated": lambda: classifier(calibrate=True, cv=3).fit(TEXT, SOME),
     "relabelled": relabelled,
     "annealed": lambda: classifier(beta=Geometric(0.5, 1.5), correspondence="em").fit(WORDS, SOME),
+    "chain": lambda: HiddenMarkovModel(K, family=FAMILIES, init="random", **FIXED).fit(
+        MIXED, lengths=[40, 1, 49]
+    ),
+    "chain, left-right": lambda: HiddenMarkovModel(
+        2,
+        startprob=[1, 0],
+        transmat=[[0.5, 0.5], [0, 1]],
+        transmat_prior=np.full((2, 2), 2),
+        **FIXED,
+    ).fit(WORDS),
     "sphere": lambda: SphericalKMeans(K, n_init=2, random_state=0).fit(TEXT),
     "sphere, one view": lambda: SphericalKMeans(K, init=WORDS[:K]).fit(WORDS),
     "tree": lambda: MultiViewAgglomerative(K, metric="euclidean").fit(TEXT),
@@ -153,6 +164,7 @@ DATA = (
     {
         "frame": FRAME,
         "mixed": MIXED,
+        "chain": MIXED,
         "tied": POINTS,
         "diag": POINTS,
         "bernoulli": TAGS,
