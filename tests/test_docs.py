@@ -29,6 +29,7 @@ NAMES = (
     "docs/adding-a-family.md",
     "docs/adding-a-coupling.md",
     "docs/report.md",
+    "docs/hidden-markov-models.md",
     "docs/papers/bickel-scheffer-2004.md",
     "README.md",
     "docs/recipes.md",
