@@ -16,7 +16,7 @@ struct Chain {
 
 // Rows of several sequences, one sequence after the other; those from lo to hi are visited.
 struct Sequences {
-    double* log_prob;             // n x k, log p(row | state); `forward_backward` overwrites it
+    const double* log_prob;       // IN, n x k, log p(row | state)
     const std::uint8_t* allowed;  // IN, n x k, or null
     const std::int64_t* offsets;  // IN, one more than there are sequences
     const double* weights;        // IN, one per sequence, or null: what their counts are worth
@@ -31,23 +31,23 @@ struct ChainCounts {
 };
 
 // Values per sequence are -inf if no path is possible, and NaN if a row holds NaN or +inf. Such a
-// sequence adds no counts, and its responsibilities are zero.
+// sequence adds no counts, its responsibilities are zero, and its states are -1.
+// `scratch` has room for `padded` numbers per row of the longest sequence.
 template <class T>
 struct ChainKernels {
     // resp (n, k) = posterior of each row's state; objective = log Z / beta, where Z is the sum of
     // the joint probabilities of all paths, each to the power beta.
-    void (*forward_backward)(const Chain&, const Sequences&, const ChainCounts&, double* objective,
-                             T* resp);
-    // objective as above; `log_prob` is not changed
-    void (*forward)(const Chain&, const Sequences&, double* objective);
+    void (*forward_backward)(const Chain&, const Sequences&, const ChainCounts&, double* scratch,
+                             double* objective, T* resp);
+    // the objective alone
+    void (*forward)(const Chain&, const Sequences&, double* scratch, double* objective);
     // states (n) = the best path, and objective its log joint probability. resp may be null.
-    // `pointers` has room for k pointers per row of the longest sequence, see `pointer_size`.
-    void (*viterbi)(const Chain&, const Sequences&, const ChainCounts&, void* pointers,
+    void (*viterbi)(const Chain&, const Sequences&, const ChainCounts&, double* scratch,
                     double* objective, std::int32_t* states, T* resp);
 };
 
-// Bytes of a number that can point to any of k states.
-inline std::int64_t pointer_size(std::int64_t k) { return k <= 256 ? 1 : k <= 65536 ? 2 : 4; }
+// States filled up to whole vectors of four.
+inline std::int64_t padded(std::int64_t k) { return (k + 3) / 4 * 4; }
 
 template <class T> const ChainKernels<T>& chain_kernels();  // the fastest this machine can run
 

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/optional.h>
 
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -21,16 +22,15 @@ Chain chain(const In1<double>& log_start, const In2<double>& log_transition, dou
     require(k > 0, "there must be a state");
     require(log_transition.shape(0) == k && log_transition.shape(1) == k,
             "log_transition must be (states, states)");
-    require(beta > 0.0, "beta must be positive");
+    require(beta > 0.0 && std::isfinite(beta), "beta must be positive and finite");
     return {log_start.data(), log_transition.data(), extent(k), beta};
 }
 
-// `rows` is anything with one row for each row and one column for each state.
-template <class Rows>
-Sequences sequences(const Rows& rows, const Allowed& allowed, const In1<int64_t>& offsets,
-                    const Weights& weights, int64_t lo, int64_t hi, int64_t k) {
-    const std::size_t n = rows.shape(0);
-    require(extent(rows.shape(1)) == k, "log_prob must have one column for each state");
+Sequences sequences(const In2<double>& log_prob, const Allowed& allowed,
+                    const In1<int64_t>& offsets, const Weights& weights, int64_t lo, int64_t hi,
+                    int64_t k) {
+    const std::size_t n = log_prob.shape(0);
+    require(extent(log_prob.shape(1)) == k, "log_prob must have one column for each state");
     require(!allowed || (allowed->shape(0) == n && extent(allowed->shape(1)) == k),
             "allowed must have the shape of log_prob");
     require(0 <= lo && lo <= hi && hi < extent(offsets.shape(0)), "sequences out of range");
@@ -39,7 +39,7 @@ Sequences sequences(const Rows& rows, const Allowed& allowed, const In1<int64_t>
     const int64_t* ends = offsets.data();
     require(0 <= ends[lo] && ends[hi] <= extent(n), "offsets point beyond the rows");
     for (int64_t s = lo; s < hi; ++s) require(ends[s] <= ends[s + 1], "offsets must not decrease");
-    return {nullptr, allowed ? allowed->data() : nullptr, ends,
+    return {log_prob.data(), allowed ? allowed->data() : nullptr, ends,
             weights ? weights->data() : nullptr, lo, hi};
 }
 
@@ -55,32 +55,41 @@ void require_objective(const Out1<double>& objective, const In1<int64_t>& offset
             "objective must have one entry for each sequence");
 }
 
+// Memory for the rows that a pass computes of the longest sequence.
+std::unique_ptr<double[]> scratch(const Sequences& seq, int64_t k) {
+    int64_t longest = 0;
+    for (int64_t s = seq.lo; s < seq.hi; ++s) {
+        const int64_t n = seq.offsets[s + 1] - seq.offsets[s];
+        longest = n > longest ? n : longest;
+    }
+    return std::unique_ptr<double[]>(new double[static_cast<std::size_t>(longest * padded(k))]);
+}
+
 template <class T>
-void forward_backward(const Out2<double>& log_prob, const In1<double>& log_start,
+void forward_backward(const In2<double>& log_prob, const In1<double>& log_start,
                       const In2<double>& log_transition, const Allowed& allowed, double beta,
                       const In1<int64_t>& offsets, const Weights& weights, int64_t lo, int64_t hi,
                       const Out1<double>& starts, const Out2<double>& transitions,
                       const Out1<double>& objective, const Out2<T>& resp) {
     const Chain c = chain(log_start, log_transition, beta);
-    Sequences seq = sequences(log_prob, allowed, offsets, weights, lo, hi, c.k);
-    seq.log_prob = log_prob.data();
+    const Sequences seq = sequences(log_prob, allowed, offsets, weights, lo, hi, c.k);
     const ChainCounts to = counts(starts, transitions, c.k);
     require_objective(objective, offsets);
     require(resp.shape(0) == log_prob.shape(0) && resp.shape(1) == log_prob.shape(1),
             "resp must have the shape of log_prob");
     const nb::gil_scoped_release free;
-    chain_kernels<T>().forward_backward(c, seq, to, objective.data(), resp.data());
+    chain_kernels<T>().forward_backward(c, seq, to, scratch(seq, c.k).get(), objective.data(),
+                                        resp.data());
 }
 
 void forward(const In2<double>& log_prob, const In1<double>& log_start,
              const In2<double>& log_transition, const Allowed& allowed, double beta,
              const In1<int64_t>& offsets, int64_t lo, int64_t hi, const Out1<double>& objective) {
     const Chain c = chain(log_start, log_transition, beta);
-    Sequences seq = sequences(log_prob, allowed, offsets, {}, lo, hi, c.k);
-    seq.log_prob = const_cast<double*>(log_prob.data());  // `forward` does not write
+    const Sequences seq = sequences(log_prob, allowed, offsets, {}, lo, hi, c.k);
     require_objective(objective, offsets);
     const nb::gil_scoped_release free;
-    chain_kernels<double>().forward(c, seq, objective.data());
+    chain_kernels<double>().forward(c, seq, scratch(seq, c.k).get(), objective.data());
 }
 
 template <class T>
@@ -91,23 +100,15 @@ void viterbi(const In2<double>& log_prob, const In1<double>& log_start,
              const Out1<double>& objective, const Out1<std::int32_t>& states,
              const std::optional<Out2<T>>& resp) {
     const Chain c = chain(log_start, log_transition, 1.0);
-    Sequences seq = sequences(log_prob, allowed, offsets, weights, lo, hi, c.k);
-    seq.log_prob = const_cast<double*>(log_prob.data());  // `viterbi` does not write
+    const Sequences seq = sequences(log_prob, allowed, offsets, weights, lo, hi, c.k);
     const ChainCounts to = counts(starts, transitions, c.k);
     require_objective(objective, offsets);
     require(states.shape(0) == log_prob.shape(0), "states must have one entry for each row");
     require(!resp || (resp->shape(0) == log_prob.shape(0) && resp->shape(1) == log_prob.shape(1)),
             "resp must have the shape of log_prob");
-    int64_t longest = 0;
-    for (int64_t s = lo; s < hi; ++s) {
-        const int64_t n = seq.offsets[s + 1] - seq.offsets[s];
-        longest = n > longest ? n : longest;
-    }
     const nb::gil_scoped_release free;
-    const std::unique_ptr<std::byte[]> pointers(
-        new std::byte[static_cast<std::size_t>(longest * c.k * pointer_size(c.k))]);
-    chain_kernels<T>().viterbi(c, seq, to, pointers.get(), objective.data(), states.data(),
-                               resp ? resp->data() : nullptr);
+    chain_kernels<T>().viterbi(c, seq, to, scratch(seq, c.k).get(), objective.data(),
+                               states.data(), resp ? resp->data() : nullptr);
 }
 
 template <class T> void bind(nb::module_& m) {

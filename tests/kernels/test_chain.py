@@ -65,7 +65,9 @@ class Case:
         resp = np.full(self.log_prob.shape, np.nan, dtype)
         rows = self.log_prob.copy()
         args = rows, self.offsets, *self.chain, self.allowed
-        return chain.forward_backward(*args, beta=beta, weights=weights, resp=resp), resp
+        found = chain.forward_backward(*args, beta=beta, weights=weights, resp=resp)
+        np.testing.assert_array_equal(rows, self.log_prob)
+        return found, resp
 
     def evidence(self):
         rows = self.log_prob.copy()

@@ -79,8 +79,7 @@ def forward_backward(
     Parameters
     ----------
     log_prob : float64 array of shape (n, k), C-contiguous
-        Log p(row | state). -inf excludes a state. A row of zeros says nothing about its state. It
-        is scratch memory: its values are lost.
+        Log p(row | state). -inf excludes a state. A row of zeros says nothing about its state.
     offsets : int64 array of shape (n_sequences + 1,)
         Where sequences begin, from 0 to n.
     log_start : array of shape (k,)
@@ -120,10 +119,13 @@ def forward_backward(
     finds the evidence at beta = 1.
 
     The recursion is scaled, in float64 [1]_. Posteriors are found from filtered and predicted
-    probabilities. A step in which a possible state is predicted with a probability below 1e-130
-    is done with logarithms, so no possible path is lost. Posteriors are good to 1e-12 if logs are
-    of moderate size, and to the rounding of the logs otherwise. An empty sequence has the
-    evidence 0.
+    probabilities. No possible state is let fall below 1e-150. If that changes a posterior, which
+    the pass backwards finds out, the sequence is done again with logarithms, so no possible path
+    is lost. Posteriors are good to 1e-12 if logs are of moderate size, and to the rounding of the
+    logs otherwise. An empty sequence has the evidence 0.
+
+    Beside the arguments, each thread needs as much memory as the log probabilities of the longest
+    sequence.
 
     References
     ----------
@@ -148,9 +150,6 @@ def forward_backward(
     chain = _chain(log_start, log_transition)
     rule = _bytes(allowed), beta
     offsets, weights = _offsets(offsets, log_prob), _weights(weights)
-    # First, because what follows overwrites the rows.
-    tempered = beta != 1.0
-    plain = evidence(log_prob, offsets, log_start, log_transition, allowed) if tempered else None
     objective = np.empty(len(offsets) - 1)
 
     def work(cut: tuple[int, int]) -> Array:
@@ -161,7 +160,9 @@ def forward_backward(
 
     sums = _add_up(work, offsets, len(chain[0]))
     _check(objective)
-    return Smoothed(objective if plain is None else plain, objective, sums[0], sums[1:])
+    tempered = beta != 1.0
+    args = log_prob, offsets, log_start, log_transition, allowed
+    return Smoothed(evidence(*args) if tempered else objective, objective, sums[0], sums[1:])
 
 
 def evidence(
@@ -173,7 +174,7 @@ def evidence(
 ) -> Array:
     """Return the log probability of every sequence, of shape (n_sequences,).
 
-    Parameters and errors are those of `forward_backward`. `log_prob` is not changed.
+    Parameters and errors are those of `forward_backward`.
     """
     chain, offsets = _chain(log_start, log_transition), _offsets(offsets, log_prob)
     open_, found = _bytes(allowed), np.empty(len(offsets) - 1)
@@ -198,9 +199,9 @@ def viterbi(
 ) -> Decoded:
     """Return the path of highest probability of every sequence.
 
-    Parameters and errors are those of `forward_backward`. `log_prob` is not changed, and there is
-    no temperature: the best path is the same at every one. Of paths that are equally good, the
-    one with the lower state wins where they part, seen from the end of the sequence.
+    Errors are those of `forward_backward`. There is no temperature: the best path is the same at
+    every one. Of paths that are equally good, the one with the lower state wins where they part,
+    seen from the end of the sequence.
 
     Parameters
     ----------
@@ -284,7 +285,7 @@ def _check(objective: Array) -> None:
     """Raise if a sequence has NaN or no path."""
     if np.isfinite(objective).all():
         return
-    broken = np.flatnonzero(np.isnan(objective))
+    broken = np.flatnonzero(np.isnan(objective) | np.isposinf(objective))
     if len(broken) > 0:
         raise ValueError(f"sequence {broken[0]}: log_prob must not hold NaN or +inf")
     raise ImpossibleSequence(int(np.flatnonzero(np.isneginf(objective))[0]))
