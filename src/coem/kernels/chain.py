@@ -16,7 +16,7 @@ from coem.kernels import _compiled, threads
 from coem.typing import Array
 
 PIECES = 64  # most parts that the sequences are cut into
-STEPS = 1024  # fewest rows that are worth a part of their own
+STEPS = 8192  # fewest rows that are worth a part of their own
 ROUNDING = 1e-6  # by which a log probability may be above zero
 
 
@@ -247,7 +247,9 @@ def _add_up(work: Callable[[tuple[int, int]], Array], offsets: Array, k: int) ->
 def _cuts(offsets: Array) -> list[tuple[int, int]]:
     """Cut the sequences into pieces of about as many rows."""
     n_sequences, n = len(offsets) - 1, int(offsets[-1])
-    pieces = int(np.clip(n // STEPS, 1, PIECES))
+    pieces = min(n // STEPS, PIECES)
+    if pieces < 2:
+        return [(0, n_sequences)]
     inner = np.searchsorted(offsets, np.linspace(0, n, pieces + 1)[1:-1])
     ends = sorted({0, n_sequences, *inner.tolist()})
     return list(pairwise(ends))

@@ -12,6 +12,9 @@ from coem.latent.block import Block, Partition
 from coem.typing import Array
 
 
+PACKED = 4  # blocks of rows per sequence block: a call costs as much as some hundred steps
+
+
 @dataclass(frozen=True)
 class SequenceBlock(Block):
     """Some whole sequences, one after the other: one task for one thread."""
@@ -45,8 +48,9 @@ class Sequences(Partition):
 
     @cached_property
     def sequence_blocks(self) -> list[SequenceBlock]:
-        """The sequences, packed until they have about as many rows as a block."""
-        targets = np.arange(self.block_rows, self.n_rows, self.block_rows)
+        """The sequences, packed until they have as many rows as some blocks."""
+        size = PACKED * self.block_rows
+        targets = np.arange(size, self.n_rows, size)
         cuts = np.unique([0, *np.searchsorted(self.offsets, targets), self.n_sequences]).tolist()
         return [self._sequence_block(lo, hi) for lo, hi in pairwise(cuts)]
 
