@@ -44,6 +44,10 @@ class CSR(Protocol):
         """Number of stored values."""
         ...
 
+    def resize(self, shape: tuple[int, int], /) -> None:
+        """Set the shape; rows and columns beyond it are dropped."""
+        ...
+
     @property
     def has_sorted_indices(self) -> bool:
         """True if the columns of each row are in order."""

@@ -66,6 +66,8 @@ class Categorical(CountFamily[Array, CategoricalStats]):
             raise ValueError(
                 f"view {view!r}: {len(self.levels)} levels given for {X.shape[1]} columns"
             )
+        if X.dtype.kind in "iu" and X.size and X.min() >= 0 and X.max() < MAX_LEVELS:
+            return X
         known = np.where(np.isnan(X), 0, X) if X.dtype.kind == "f" else X
         check_values(known, view, nonnegative=False)
         bad = np.argwhere((known < 0) | (known != np.floor(known)) | (known >= MAX_LEVELS))
@@ -80,6 +82,8 @@ class Categorical(CountFamily[Array, CategoricalStats]):
     def empty(self, X: Matrix) -> Array:
         """Return which rows have no known code."""
         codes = _codes(X)
+        if self.levels is not None and _all_known(codes, self.levels):
+            return np.zeros(len(codes), dtype=bool)
         missing = np.isnan(codes) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
         if self.levels is not None:
             missing |= np.asarray(np.asarray(self.levels) <= codes)
@@ -97,15 +101,17 @@ class Categorical(CountFamily[Array, CategoricalStats]):
     def encode(self, X: Matrix) -> CSR:
         """Return one-hot CSR rows; missing and new codes are left out."""
         given, levels = _codes(X), np.asarray(self._levels())
+        shape = X.shape[0], int(levels.sum())
+        if _all_known(given, self._levels()):
+            kind = np.int32 if given.size < 2**31 else np.int64
+            every = (given + self._offsets()[:-1]).astype(kind).ravel()
+            return _one_hot(every, X.shape[1] * np.arange(len(given) + 1, dtype=kind), shape)
         known = ~np.isnan(given) if X.dtype.kind == "f" else np.ones(X.shape, dtype=bool)
         codes = np.where(known, given, 0).astype(np.int64)
         known &= codes < levels
         places = (codes + self._offsets()[:-1])[known]
         indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
-        ones = np.ones(len(places), dtype=np.float32)
-        shape = X.shape[0], int(levels.sum())
-        encoded: CSR = sp.csr_matrix((ones, places, indptr), shape=shape)
-        return encoded
+        return _one_hot(places, indptr, shape)
 
     def example(self, rng: Rng) -> Array:
         """Return random codes; some are missing, and one row is missing as a whole."""
@@ -175,6 +181,18 @@ class Categorical(CountFamily[Array, CategoricalStats]):
     def _columns(self) -> list[tuple[int, int]]:
         offsets = self._offsets().tolist()
         return list(pairwise(offsets))
+
+
+def _all_known(codes: Array, levels: tuple[int, ...]) -> bool:
+    """Return True if all codes are integers below their levels; none is missing then."""
+    return codes.dtype.kind in "iu" and codes.size > 0 and bool((codes.max(axis=0) < levels).all())
+
+
+def _one_hot(places: Array, indptr: Array, shape: tuple[int, int]) -> CSR:
+    """Return rows with ones at `places`."""
+    ones = np.ones(len(places), dtype=np.float32)
+    rows: CSR = sp.csr_matrix((ones, places, indptr), shape=shape)
+    return rows
 
 
 def _codes(X: Matrix) -> Array:

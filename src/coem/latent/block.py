@@ -1,13 +1,13 @@
 """Partitions and blocks: rows with their weights, labels and empty views."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from coem.typing import CSR, Array, Matrix, is_sparse
 
@@ -149,10 +149,11 @@ def rows_of(X: Matrix, lo: int, hi: int) -> Matrix:
     if not is_sparse(X):
         return X[lo:hi]
     first, last = X.indptr[lo], X.indptr[hi]
-    part: CSR = sp.csr_matrix((hi - lo, X.shape[1]), dtype=X.dtype)
-    # Set, not passed to the constructor, which would copy or recast 64-bit indices.
+    # A shallow copy: the constructor takes longer than many rows do, and copies 64-bit indices.
+    part: CSR = copy(X)
     part.indptr, part.indices = X.indptr[lo : hi + 1] - first, X.indices[first:last]
     part.data = X.data[first:last]
+    part.resize((hi - lo, X.shape[1]))
     return part
 
 

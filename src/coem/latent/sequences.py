@@ -11,7 +11,6 @@ import numpy as np
 from coem.latent.block import Block, Partition
 from coem.typing import Array
 
-
 PACKED = 4  # blocks of rows per sequence block: a call costs as much as some hundred steps
 
 
@@ -49,8 +48,9 @@ class Sequences(Partition):
     @cached_property
     def sequence_blocks(self) -> list[SequenceBlock]:
         """The sequences, packed until they have as many rows as some blocks."""
-        size = PACKED * self.block_rows
-        targets = np.arange(size, self.n_rows, size)
+        n_blocks = -(-self.n_rows // (PACKED * self.block_rows))
+        n_blocks += n_blocks % 2 if n_blocks > 1 else 0  # an even number divides well among threads
+        targets = np.linspace(0, self.n_rows, n_blocks + 1)[1:-1]
         cuts = np.unique([0, *np.searchsorted(self.offsets, targets), self.n_sequences]).tolist()
         return [self._sequence_block(lo, hi) for lo, hi in pairwise(cuts)]
 
@@ -58,12 +58,17 @@ class Sequences(Partition):
         """Return sequences `lo` to `hi`."""
         begin, end = int(self.offsets[lo]), int(self.offsets[hi])
         block = self._block(begin, end)
-        inner = [*range(begin, end, self.block_rows), end]
+        pieces: tuple[Block, ...] = (block,)
+        if (
+            hi - lo == 1 and block.n_rows > self.block_rows
+        ):  # a long sequence is work for all threads
+            inner = [*range(begin, end, self.block_rows), end]
+            pieces = tuple(self._block(a, b) for a, b in pairwise(inner))
         return SequenceBlock(
             **vars(block),
             offsets=self.offsets[lo : hi + 1] - begin,
             first=self.first + lo,
-            pieces=tuple(self._block(a, b) for a, b in pairwise(inner)),
+            pieces=pieces,
         )
 
     def cut(self, bounds: Sequence[int]) -> list[Self]:
