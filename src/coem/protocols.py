@@ -78,6 +78,14 @@ class Additive(Protocol):
         ...
 
 
+class Statistics(Additive, Protocol):
+    """Statistics of rows with weights."""
+
+    def scaled(self, factor: float) -> Self:
+        """Return those of the same rows, each with `factor` times its weight."""
+        ...
+
+
 class Summary(Protocol):
     """What an E step says of rows, for the record of a round."""
 

@@ -1,4 +1,4 @@
-"""Schedules: the value of eta or beta in every round."""
+"""Schedules: the value of eta or beta in every round, and the step size of every batch."""
 
 import math
 from abc import ABC, abstractmethod
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 
-from coem.checks import check_number
+from coem.checks import LARGEST_WEIGHT, check_number
 
 
 class Schedule(ABC):
@@ -202,6 +202,72 @@ class Later(Schedule):
         return max(len(self.schedule) - self.rounds, 0)
 
 
+@dataclass(frozen=True)
+class StepSize:
+    """How far each batch of rows moves the running statistics of stepwise EM (`partial_fit`).
+
+    Batch t, counted from 1, has a step of size ``(t + offset) ** -power``, times its number of rows
+    over the mean of the batches so far, and at most 1. So batches may differ in size, and weights
+    count like rows.
+
+    Parameters
+    ----------
+    power : float, default=0.7
+        Above 0.5 and at most 1. With a smaller power, old rows are forgotten sooner and steps are
+        noisier. scikit-learn calls it `learning_decay` (`LatentDirichletAllocation`).
+    offset : float, default=1.0
+        0 or more. With a larger offset, the first batches count less (`learning_offset`).
+    n_rows : float, optional
+        The number of rows that the running statistics stand for, or the sum of their weights.
+        Priors and pseudo-counts have the weight that they have beside that many rows, from the
+        first batch on. Give the number of rows of your data if you know it, above all if you pass
+        over it several times (`total_samples`). None takes the effective number of rows: the
+        number of rows of equal weight whose mean is as precise as the running mean.
+
+    Examples
+    --------
+    >>> from coem.schedules import StepSize
+    >>> [round(StepSize()(t, n_rows=50, n_seen=50 * t), 2) for t in (1, 2, 10, 100)]
+    [0.62, 0.46, 0.19, 0.04]
+
+    With ``power=1`` and ``offset=0``, every row counts the same:
+
+    >>> StepSize(power=1, offset=0)(3, n_rows=10, n_seen=100)
+    0.1
+    """
+
+    power: float = 0.7
+    offset: float = 1.0
+    n_rows: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise unless the steps become small, but not so fast that they end nowhere."""
+        _check_numbers("StepSize", self.power, self.offset, self.n_rows or 0.0)
+        if not 0.5 < self.power <= 1:
+            raise ValueError(f"power must be above 0.5 and at most 1, got {self.power!r}")
+        if not 0 <= self.offset < math.inf:
+            raise ValueError(f"offset must be a finite number of 0 or more, got {self.offset!r}")
+        if self.n_rows is not None and not 0 < self.n_rows <= LARGEST_WEIGHT:
+            raise ValueError(
+                f"n_rows must be None, or above 0 and at most {LARGEST_WEIGHT:g}, got "
+                f"{self.n_rows!r}"
+            )
+
+    def __call__(self, t: int, n_rows: float, n_seen: float) -> float:
+        """Return the step size of batch `t`, with `n_rows` of the `n_seen` rows up to its end."""
+        return min(1.0, t / math.pow(t + self.offset, self.power) * n_rows / n_seen)
+
+
+def as_step(value: str | StepSize) -> StepSize:
+    """Return the step size that a name stands for, or the step size itself."""
+    if isinstance(value, StepSize):
+        return value
+    if not isinstance(value, str) or value not in STEP_SIZES:
+        names = ", ".join(map(repr, STEP_SIZES))
+        raise ValueError(f"step must be one of {names} or a StepSize, got {value!r}")
+    return STEP_SIZES[value]
+
+
 def as_schedule(value: float | Schedule, name: str) -> Schedule:
     """Return a number or a schedule as a schedule; raise unless all values lie in [0, 1]."""
     schedule = value if isinstance(value, Schedule) else _constant(value, name)
@@ -228,3 +294,7 @@ def _constant(value: float, name: str) -> Constant:
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number or a schedule of coem.schedules, got {value!r}")
     return Constant(float(value))
+
+
+STEP_SIZES = {"forget": StepSize(), "sum": StepSize(power=1, offset=0)}
+"""Step sizes that have a name."""

@@ -469,7 +469,7 @@ def test_every_start_finds_the_groups(init, family):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_batches_add_up(weighted):
     first, second, weight = WORDS[:36], WORDS[36:], None
-    model = MixtureClusterer(K, dtype=np.float64, random_state=0).partial_fit(first)
+    model = MixtureClusterer(K, step="sum", dtype=np.float64, random_state=0).partial_fit(first)
     alone = model.weights_.copy()
     old = model.predict_proba(first), model.predict_proba(second)
     if weighted:

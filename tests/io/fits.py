@@ -25,7 +25,7 @@ from coem import (
 )
 from coem.families import Bernoulli, Categorical, Gaussian, Multinomial, VonMisesFisher
 from coem.kernels.counts import is_table
-from coem.schedules import Geometric, Linear, Steps
+from coem.schedules import Geometric, Linear, Steps, StepSize
 from coem.text import ScaleLength, SelectWords, TextViews
 
 N, K = 90, 3
@@ -80,7 +80,7 @@ def classifier(**params):
 
 
 def batches():
-    model = clusterer(weights="per_view")
+    model = clusterer(weights="per_view", step=StepSize(0.8, 2.0))
     for rows in (slice(0, 50), slice(50, N)):
         model.partial_fit(TEXT[rows])
     return model

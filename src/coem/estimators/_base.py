@@ -15,6 +15,7 @@ from coem.latent.block import Block, Partition
 from coem.latent.fitted import Fitted
 from coem.latent.mixture import Expected, Mixture, MixtureState, MixtureTheta
 from coem.latent.weights import WEIGHTS, safe_log
+from coem.online import Running
 from coem.posterior import Rule, Soft, as_rule
 from coem.protocols import Clock
 from coem.records import Records
@@ -33,7 +34,7 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
     transition_: Records
 
     _has_rows: Array  # which views count in the mixture weights
-    _stats: list[Expected] | None  # of all rows that `partial_fit` has seen; None after `fit`
+    _stats: Running[Expected] | None  # of the batches of `partial_fit`; None after `fit`
 
     # -- model -------------------------------------------------------------------------------
 
@@ -83,11 +84,18 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
 
     def _infer(self, X: Any, y: Any, sample_weight: Any) -> tuple[Partition, MixtureState, Clock]:
         """Return rows with their weights and labels, their posteriors, and the clock of the fit."""
-        rows, mixture = self._part(X), self._mixture()
-        weight, allowed = self._knowledge(as_views(X), y, sample_weight)
-        part = Partition(rows.views, rows.empty, weight, allowed)
-        clock = Clock(self.n_iter_, (self.beta_,) * mixture.n_turns, self.history_[-1].eta)
+        part, clock, mixture = self._known(X, y, sample_weight), self._clock(), self._mixture()
         return part, mixture.infer(part, self._theta(), clock, None), clock
+
+    def _known(self, X: Any, y: Any, sample_weight: Any) -> Partition:
+        """Return rows with their weights and labels."""
+        rows = self._part(X)
+        weight, allowed = self._knowledge(as_views(X), y, sample_weight)
+        return Partition(rows.views, rows.empty, weight, allowed)
+
+    def _clock(self) -> Clock:
+        """Return the clock at the end of the fit."""
+        return Clock(self.n_iter_, (self.beta_,) * self._mixture().n_turns, self.history_[-1].eta)
 
     # -- hooks: what a label means -----------------------------------------------------------
 
@@ -120,3 +128,7 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
         self, views: Views, y: Any, sample_weight: Any
     ) -> tuple[Array | None, Array | None]:
         """Return the row weights, and which components every row may have."""
+
+    @abstractmethod
+    def _say(self, y: Any, weight: Array) -> Array:
+        """Return how much every row of a first batch counts, given the weights of the rows."""

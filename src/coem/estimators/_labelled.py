@@ -83,6 +83,11 @@ class LabelledMixture(ExplainMixin, MixtureFit):
         weight = self._weigh(knowledge, check_weight(sample_weight, views))
         return allowed_components(knowledge.allowed, self.component_classes_, weight)
 
+    def _say(self, y: Any, weight: Array) -> Array:
+        own = self._weigh(read_knowledge(y, len(weight)), weight)
+        assert own is not None
+        return own
+
     def _weigh(self, knowledge: Knowledge, weight: Array | None) -> Array | None:
         """Return the weights of the rows; the less a label says, the lower (EM-lambda)."""
         if self.unlabeled_weight == 1:

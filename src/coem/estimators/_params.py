@@ -14,7 +14,7 @@ from coem.latent.weights import WEIGHTS
 from coem.posterior import Rule, as_rule
 from coem.protocols import Engine
 from coem.run_coupling import ROW_VIAS, RunCoupling, read_coupling
-from coem.schedules import Schedule, as_schedule
+from coem.schedules import Schedule, StepSize, as_schedule, as_step
 
 ASSIGNS = ("joint", "average")
 
@@ -84,11 +84,13 @@ class MixtureParams(FamilyParams):
     posterior: str | Rule
     weights: str
     assign: str
+    step: str | StepSize
 
     def _check_params(self) -> None:
         """Raise unless all parameters are valid."""
         as_coupling(self.coupling)
         as_rule(self.posterior)
+        as_step(self.step)
         check_choice("weights", self.weights, WEIGHTS)
         check_choice("assign", self.assign, ASSIGNS)
         super()._check_params()

@@ -35,7 +35,7 @@ DEAD = 1e-2  # a component that expects fewer rows (of mean weight) than this is
 
 # Parameters that do not change a run. They may differ when a fit goes on from a checkpoint.
 NOT_IN_FINGERPRINT = (
-    *("n_jobs", "verbose", "engine", "checkpoint", "random_state", "max_iter", "init"),
+    *("n_jobs", "verbose", "engine", "checkpoint", "random_state", "max_iter", "init", "step"),
 )
 
 PartT = TypeVar("PartT", bound=Partition)

@@ -1,6 +1,7 @@
 """Register the estimators with model files, and check models that are loaded."""
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from coem.families.base import AnyFamily, Family
 from coem.io.loaded import is_table_of, need, widths_of
 from coem.io.packing import flat_theta
 from coem.io.registry import register
+from coem.online import Running
 from coem.records import Records
 from coem.typing import Theta
 
@@ -51,11 +53,13 @@ def _check_theta(family: AnyFamily, theta: Theta, width: int, k: int, view: str)
 
 def _check_stats(model: BaseMixture, k: int) -> None:
     """Raise unless the statistics of `partial_fit` give parameters of the same shapes."""
-    if model._stats is None:
+    running = model._stats
+    if running is None:
         return
     mixture, theta = model._mixture(), model._theta()
-    need(len(model._stats) == mixture.n_turns, "the statistics")
-    for turn, expected in enumerate(model._stats):
+    need(isinstance(running, Running) and is_going(running), "the statistics")
+    need(len(running.stats) == mixture.n_turns, "the statistics")
+    for turn, expected in enumerate(running.stats):
         new = mixture.estimate(expected, theta, turn)
         shapes = [[part.shape for part in flat_theta(t.of_views)] for t in (theta, new)]
         need(shapes[0] == shapes[1] and expected.mass.shape == (k,), "the statistics")
@@ -76,6 +80,13 @@ def check_chain(model: HiddenMarkovModel) -> None:
     need(list(model.theta_) == list(model.families_) == list(widths), "theta_")
     for view, width in widths.items():
         _check_theta(model.families_[view], model.theta_[view], width, k, view)
+
+
+def is_going(running: Running[Any]) -> bool:
+    """Return True if the numbers of running statistics are such that batches can go on."""
+    numbers = running.n_rows, running.n_seen, running.n_batches
+    positive = all(isinstance(number, Real) and 0 < number < np.inf for number in numbers)
+    return positive and isinstance(running.stats, tuple)
 
 
 def check_classifier(model: MixtureClassifier) -> None:

@@ -49,6 +49,9 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
     ) -> tuple[Array | None, Array | None]:
         return check_weight(sample_weight, views), None
 
+    def _say(self, y: Any, weight: Array) -> Array:
+        return weight
+
     def _coupling_of_runs(self) -> RunCoupling | None:
         return read_coupling_of_runs(self.coupling_of_runs, self.init, self.n_init, self.checkpoint)
 

@@ -27,7 +27,7 @@ from coem.latent.mixture import MixtureTheta
 from coem.posterior import Rule
 from coem.protocols import Engine
 from coem.records import Records
-from coem.schedules import Schedule
+from coem.schedules import Schedule, StepSize
 from coem.typing import Array
 from coem.views import Views
 
@@ -76,8 +76,8 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
     eta : float or Schedule, default=0.7
         Consensus weight of several views, as for `MixtureClusterer`. Below 1, a view also learns
         from its own posterior, and so keeps more of what its labelled rows taught it.
-    family, coupling, beta, posterior, weights, assign, max_iter, tol, patience, dtype, n_jobs,
-    random_state, engine, checkpoint, verbose
+    family, coupling, beta, posterior, weights, assign, max_iter, tol, patience, step, dtype,
+    n_jobs, random_state, engine, checkpoint, verbose
         As for `MixtureClusterer`. Here, mixture weights are P(class) P(component | class), with one
         pseudo-row per class and per component of a class (Eq. 3.10, 3.11).
 
@@ -129,6 +129,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         max_iter: int | None = None,
         tol: float = 1e-6,
         patience: int | None = None,
+        step: str | StepSize = "forget",
         dtype: Precision = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
@@ -153,6 +154,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         self.max_iter = max_iter
         self.tol = tol
         self.patience = patience
+        self.step = step
         self.dtype = dtype
         self.n_jobs = n_jobs
         self.random_state = random_state

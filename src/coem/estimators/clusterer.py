@@ -15,7 +15,7 @@ from coem.latent.fitted import Fitted
 from coem.posterior import Rule
 from coem.protocols import Engine
 from coem.run_coupling import RunCoupling
-from coem.schedules import Schedule
+from coem.schedules import Schedule, StepSize
 from coem.typing import Array
 
 
@@ -74,6 +74,11 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
     patience : int, optional
         Stop instead when no view's log likelihood has reached a new maximum for this number of
         rounds, and return the best parameters (2004, Sec. 4.2).
+    step : {"forget", "sum"} or StepSize, default="forget"
+        How much a batch of `partial_fit` counts beside the batches before. "forget" is
+        ``StepSize(power=0.7, offset=1)`` of `coem.schedules`: steps become smaller, and old
+        batches fade. "sum" is ``StepSize(power=1, offset=0)``: every row counts the same. If you
+        pass over the same rows several times, use ``StepSize(n_rows=len(X))``.
     dtype : dtype, optional
         None computes count families with float32 parameters and float64 sums, and Gaussians in
         float64. ``np.float64`` computes everything in float64.
@@ -87,8 +92,8 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
     checkpoint : path, optional
         A folder that keeps the state of a fit while it runs. Writing takes at most a twentieth of
         the time. If a fit was stopped, call `fit` again with the same data and the same parameters
-        (`max_iter`, `n_jobs` and `verbose` may differ): it goes on from the saved state and ends
-        with the same bits. At the end of the fit, the files are removed.
+        (`max_iter`, `n_jobs`, `step` and `verbose` may differ): it goes on from the saved state and
+        ends with the same bits. At the end of the fit, the files are removed.
     verbose : int, default=0
         Write progress to stderr.
 
@@ -155,6 +160,7 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
         max_iter: int | None = None,
         tol: float = 1e-6,
         patience: int | None = None,
+        step: str | StepSize = "forget",
         dtype: Precision = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
@@ -176,6 +182,7 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
         self.max_iter = max_iter
         self.tol = tol
         self.patience = patience
+        self.step = step
         self.dtype = dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -219,14 +226,16 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
         """Fit the mixture and return the component of every row, of shape (n_rows,)."""
         return self.fit(X, y, sample_weight=sample_weight).labels_
 
+    @undo_on_error
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with the rows of another batch.
+        """Go on with the rows of another batch, by stepwise EM.
 
-        The first call is `fit`. Every later call does one E step on the new rows with the fitted
-        parameters, adds their statistics to those of the batches before, and does one M step.
-        `labels_` are those of the last batch; `history_`, `objective_` and `n_iter_` stay those of
-        the first. `fit` itself keeps no statistics: if you call `partial_fit` after `fit`, the sum
-        starts with this batch, from the fitted parameters.
+        The first call is `fit`. Every later call is one round on the new rows: an E step with the
+        fitted parameters, a step of the running statistics towards those of the batch (see `step`),
+        and an M step; with co-EM, for every view in turn. `labels_` are those of the last batch;
+        `history_`, `objective_` and `n_iter_` stay those of the first. `fit` itself keeps no
+        statistics: if you call `partial_fit` after `fit`, they start with this batch, from the
+        posteriors of the fitted parameters.
 
         Parameters
         ----------

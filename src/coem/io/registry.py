@@ -17,6 +17,7 @@ from coem.latent.aspect import Aspects
 from coem.latent.mixture import Expected
 from coem.latent.traffic import Traffic
 from coem.latent.transitions import HubLink, Link
+from coem.online import Running
 from coem.posterior import Hard, Soft
 from coem.run_coupling import RunCoupling, SavedRowCoupling
 
@@ -109,7 +110,7 @@ for _cls in (
     *(BernoulliTheta, GaussianTheta, VonMisesFisherTheta, Aspects, Traffic),
     *(BernoulliStats, CategoricalStats, GaussianStats, MultinomialStats, VonMisesFisherStats),
     *(schedules.Constant, schedules.Linear, schedules.Geometric, schedules.Steps, schedules.Later),
-    *(Expected, RunCoupling, Link, HubLink, Bunch),
+    *(schedules.StepSize, Running, Expected, RunCoupling, Link, HubLink, Bunch),
     *(CoEM, Joint, Soft, Hard),
 ):
     register(_cls)
