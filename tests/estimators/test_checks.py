@@ -28,12 +28,18 @@ class OneSequence(HiddenMarkovModel):
     def fit(self, X, y=None, lengths=None, sequence_weight=None):
         return super().fit(X)
 
+    def partial_fit(self, X, y=None, lengths=None, sequence_weight=None):
+        return super().partial_fit(X)
+
 
 class SingleRows(HiddenMarkovModel):
     """Every row is a sequence of its own, as far as the checks know."""
 
     def fit(self, X, y=None, lengths=None, sequence_weight=None):
         return super().fit(X, lengths=single(X))
+
+    def partial_fit(self, X, y=None, lengths=None, sequence_weight=None):
+        return super().partial_fit(X, lengths=single(X))
 
     def decode(self, X):
         return super().decode(X, single(X))

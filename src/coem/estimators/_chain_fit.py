@@ -58,6 +58,12 @@ class ChainFit(ChainModel):
             _check_possible(part, MarkovTheta.of(*self._first_markov()))
         return part
 
+    def _fit_whole(self, X: Any, y: Any, lengths: Any, sequence_weight: Any) -> None:
+        """Fit the model to all sequences, and remove the checkpoint."""
+        saved = self._fit(self._read(X, y, lengths, sequence_weight))
+        if saved:
+            saved.clear()
+
     def _fit(self, part: Sequences) -> Checkpoint[ChainTheta] | None:
         """Run EM from all starts, keep the best run, and label the rows.
 
@@ -84,6 +90,7 @@ class ChainFit(ChainModel):
             )
             best = self._keep_run([run.end for run in drive(task, engine)], seeds)
             self._set_theta(best.theta)
+            self._stats = None
             self._set_labels(part, engine)
         self._warn(best)
         return saved

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from coem.checks import check_choice, check_number
 from coem.estimators._restarts import RestartFit
 from coem.input import read_views
-from coem.latent.chain import Chain, ChainTheta
+from coem.latent.chain import Chain, ChainStats, ChainTheta
 from coem.latent.fitted_chain import FittedChain
 from coem.latent.markov import Markov, MarkovTheta
 from coem.latent.sequences import SequenceBlock, Sequences
+from coem.online import Running
 from coem.schedules import as_schedule
 from coem.sequences import naming_impossible, read_sequences
 from coem.typing import Array
@@ -36,6 +37,8 @@ class ChainModel(RestartFit, ABC):
 
     startprob_: Array
     transmat_: Array
+
+    _stats: Running[ChainStats] | None  # of the batches of `partial_fit`; None after `fit`
 
     def _n_components(self) -> int:
         return self.n_components

@@ -29,6 +29,7 @@ class FamilyParams(BaseEstimator):
     max_iter: int | None
     tol: float
     patience: int | None
+    step: str | StepSize
     dtype: Precision
     n_jobs: int | None
     random_state: Seed
@@ -74,6 +75,7 @@ class FamilyParams(BaseEstimator):
         check_workers(self.n_jobs, self.engine, self.verbose)
         check_folder("checkpoint", self.checkpoint)
         as_schedule(self.beta, "beta")
+        as_step(self.step)
 
 
 class MixtureParams(FamilyParams):
@@ -84,13 +86,11 @@ class MixtureParams(FamilyParams):
     posterior: str | Rule
     weights: str
     assign: str
-    step: str | StepSize
 
     def _check_params(self) -> None:
         """Raise unless all parameters are valid."""
         as_coupling(self.coupling)
         as_rule(self.posterior)
-        as_step(self.step)
         check_choice("weights", self.weights, WEIGHTS)
         check_choice("assign", self.assign, ASSIGNS)
         super()._check_params()

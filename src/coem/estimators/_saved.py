@@ -17,6 +17,7 @@ from coem.io.loaded import is_table_of, need, widths_of
 from coem.io.packing import flat_theta
 from coem.io.registry import register
 from coem.online import Running
+from coem.protocols import AdditiveLatent
 from coem.records import Records
 from coem.typing import Theta
 
@@ -35,7 +36,8 @@ def check_mixture(model: BaseMixture) -> None:
     need(list(model.theta_) == list(model.families_) == list(widths), "theta_")
     for view, width in widths.items():
         _check_theta(model.families_[view], model.theta_[view], width, k, view)
-    _check_stats(model, k)
+    for expected in _check_stats(model._stats, model._mixture(), model._theta()):
+        need(expected.mass.shape == (k,), "the statistics")
 
 
 def _check_theta(family: AnyFamily, theta: Theta, width: int, k: int, view: str) -> None:
@@ -51,18 +53,23 @@ def _check_theta(family: AnyFamily, theta: Theta, width: int, k: int, view: str)
     need(family.log_prob(row, theta).shape == (1, k), what)
 
 
-def _check_stats(model: BaseMixture, k: int) -> None:
-    """Raise unless the statistics of `partial_fit` give parameters of the same shapes."""
-    running = model._stats
+def _check_stats(
+    running: Any, latent: AdditiveLatent[Any, Any, Any, Any, Any], theta: Any
+) -> list[Any]:
+    """Return the statistics of `partial_fit`; raise unless they give parameters of one shape."""
     if running is None:
-        return
-    mixture, theta = model._mixture(), model._theta()
-    need(isinstance(running, Running) and is_going(running), "the statistics")
-    need(len(running.stats) == mixture.n_turns, "the statistics")
-    for turn, expected in enumerate(running.stats):
-        new = mixture.estimate(expected, theta, turn)
+        return []
+    what = "the statistics"
+    need(isinstance(running, Running) and isinstance(running.stats, tuple), what)
+    numbers = running.n_rows, running.n_seen, running.n_batches
+    finite = all(isinstance(number, Real) and np.isfinite(float(number)) for number in numbers)
+    need(finite and min(numbers) > 0, what)
+    need(len(running.stats) == latent.n_turns, what)
+    for turn, stats in enumerate(running.stats):
+        new = latent.estimate(stats, theta, turn)
         shapes = [[part.shape for part in flat_theta(t.of_views)] for t in (theta, new)]
-        need(shapes[0] == shapes[1] and expected.mass.shape == (k,), "the statistics")
+        need(shapes[0] == shapes[1], what)
+    return list(running.stats)
 
 
 def check_chain(model: HiddenMarkovModel) -> None:
@@ -80,13 +87,9 @@ def check_chain(model: HiddenMarkovModel) -> None:
     need(list(model.theta_) == list(model.families_) == list(widths), "theta_")
     for view, width in widths.items():
         _check_theta(model.families_[view], model.theta_[view], width, k, view)
-
-
-def is_going(running: Running[Any]) -> bool:
-    """Return True if the numbers of running statistics are such that batches can go on."""
-    numbers = running.n_rows, running.n_seen, running.n_batches
-    positive = all(isinstance(number, Real) and 0 < number < np.inf for number in numbers)
-    return positive and isinstance(running.stats, tuple)
+    for stats in _check_stats(model._stats, model._chain(), model._theta()):
+        counts = stats.counts
+        need(counts.starts.shape == (k,) and counts.steps.shape == (k, k), "the statistics")
 
 
 def check_classifier(model: MixtureClassifier) -> None:

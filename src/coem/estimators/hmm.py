@@ -5,16 +5,15 @@ from typing import Any, Self
 from sklearn.utils import ClassifierTags
 
 from coem.checks import undo_on_error
-from coem.estimators._chain_fit import ChainFit
-from coem.estimators._chain_methods import ChainMethods
+from coem.estimators._chain_online import ChainOnline
 from coem.estimators._types import Folder, Precision, Seed
 from coem.families.named import Named
 from coem.protocols import Engine
-from coem.schedules import Schedule
+from coem.schedules import Schedule, StepSize
 from coem.typing import Array
 
 
-class HiddenMarkovModel(ChainFit, ChainMethods):
+class HiddenMarkovModel(ChainOnline):
     r"""Find the hidden states of sequences by EM (Baum-Welch) or by Viterbi training.
 
     Every row has a hidden state, which depends on the state of the row before it. Given its state,
@@ -66,6 +65,9 @@ class HiddenMarkovModel(ChainFit, ChainMethods):
     patience : int, optional
         Stop instead when the log likelihood has not reached a new maximum for this number of
         rounds, and return the best parameters.
+    step : {"forget", "sum"} or StepSize, default="forget"
+        How much a batch of `partial_fit` counts beside the batches before, as in
+        `MixtureClusterer`. Rows are those of all sequences.
     dtype : dtype, optional
         Precision of the parameters. None is float64.
     n_jobs : int, optional
@@ -138,6 +140,7 @@ class HiddenMarkovModel(ChainFit, ChainMethods):
         max_iter: int | None = None,
         tol: float = 1e-6,
         patience: int | None = None,
+        step: str | StepSize = "forget",
         dtype: Precision = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
@@ -158,6 +161,7 @@ class HiddenMarkovModel(ChainFit, ChainMethods):
         self.max_iter = max_iter
         self.tol = tol
         self.patience = patience
+        self.step = step
         self.dtype = dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -195,9 +199,7 @@ class HiddenMarkovModel(ChainFit, ChainMethods):
         self : HiddenMarkovModel
             The fitted estimator.
         """
-        saved = self._fit(self._read(X, y, lengths, sequence_weight))
-        if saved:
-            saved.clear()
+        self._fit_whole(X, y, lengths, sequence_weight)
         return self
 
     def fit_predict(

@@ -14,6 +14,8 @@ from coem.families.gaussian import GaussianStats, GaussianTheta
 from coem.families.multinomial import MultinomialStats
 from coem.families.von_mises_fisher import VonMisesFisherStats, VonMisesFisherTheta
 from coem.latent.aspect import Aspects
+from coem.latent.chain import ChainStats
+from coem.latent.markov import MarkovStats
 from coem.latent.mixture import Expected
 from coem.latent.traffic import Traffic
 from coem.latent.transitions import HubLink, Link
@@ -110,7 +112,8 @@ for _cls in (
     *(BernoulliTheta, GaussianTheta, VonMisesFisherTheta, Aspects, Traffic),
     *(BernoulliStats, CategoricalStats, GaussianStats, MultinomialStats, VonMisesFisherStats),
     *(schedules.Constant, schedules.Linear, schedules.Geometric, schedules.Steps, schedules.Later),
-    *(schedules.StepSize, Running, Expected, RunCoupling, Link, HubLink, Bunch),
+    *(schedules.StepSize, Running, Expected, ChainStats, MarkovStats),
+    *(RunCoupling, Link, HubLink, Bunch),
     *(CoEM, Joint, Soft, Hard),
 ):
     register(_cls)
