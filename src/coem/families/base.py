@@ -65,20 +65,32 @@ class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
         A component without rows gets the mode of the prior, or the estimate from all rows.
         """
 
-    def maximise(self, X: MatrixT, resp: Array) -> ThetaT:
-        """Return ``estimate(stats(X, resp))``; a `wide` family may do so in less memory."""
-        return self.estimate(self.stats(X, resp))
+    def stats_under(self, X: MatrixT, resp: Array, theta: ThetaT | None) -> StatsT:
+        """Return the statistics when the family has hidden variables of its own.
 
-    def log_prob_without(self, X: MatrixT, own: Array, stats: StatsT) -> Array:
+        Such a family infers them from the rows and the current parameters `theta`, which are None
+        before there are any. An M step on these statistics must not lower the sum of
+        ``resp * log_prob`` plus `log_prior`. By default nothing is hidden.
+        """
+        return self.stats(X, resp)
+
+    def maximise(self, X: MatrixT, resp: Array, theta: ThetaT | None = None) -> ThetaT:
+        """Return ``estimate(stats_under(X, resp, theta))``; a `wide` family may save memory."""
+        return self.estimate(self.stats_under(X, resp, theta))
+
+    def log_prob_without(
+        self, X: MatrixT, own: Array, stats: StatsT, theta: ThetaT | None = None
+    ) -> Array:
         """Return log p(x | component) of rows, each under parameters that have not seen it.
 
-        `own` (n_rows, n_components) is the share that each row has in `stats`. Override this
-        method if there is a faster way to the parameters without one row.
+        `own` (n_rows, n_components) is the share that each row has in `stats`, which were gathered
+        under `theta`. Override this method if there is a faster way to the parameters without one
+        row.
         """
         rows = []
         for i, share in enumerate(own):
             x = cast(MatrixT, X[i : i + 1])
-            rest = _without(stats, self.stats(x, share[np.newaxis]))
+            rest = _without(stats, self.stats_under(x, share[np.newaxis], theta))
             rows.append(self.log_prob(x, self.estimate(rest))[0])
         return np.array(rows).reshape(own.shape)
 
@@ -99,6 +111,11 @@ class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
         If False, `check_family` lets the objective fall by 1e-6, relative to its size.
         """
         return True
+
+    @property
+    def hidden(self) -> bool:
+        """True if an M step needs the current parameters: the family overrides `stats_under`."""
+        return type(self).stats_under is not Family.stats_under
 
     def log_prior(self, theta: ThetaT) -> float:
         """Return the log prior density of `theta`, up to a constant."""

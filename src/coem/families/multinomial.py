@@ -65,11 +65,13 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
         """Return the log of the normalised expected counts and pseudo-counts."""
         return counts.log_table(stats.counts, self.alpha, self.precision)
 
-    def maximise(self, X: CSR, resp: Array) -> Array:
+    def maximise(self, X: CSR, resp: Array, theta: Array | None = None) -> Array:
         """Return ``estimate(stats(X, resp))`` without a table of all counts."""
         return counts.maximise(X, resp, self.alpha, self.precision)
 
-    def log_prob_without(self, X: CSR, own: Array, stats: MultinomialStats) -> Array:
+    def log_prob_without(
+        self, X: CSR, own: Array, stats: MultinomialStats, theta: Array | None = None
+    ) -> Array:
         """Return log p(x | component) of rows, each under parameters without its own counts."""
         X = sp.csr_matrix(X, dtype=np.float64, copy=True)
         X.sum_duplicates()

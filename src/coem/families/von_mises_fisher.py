@@ -152,7 +152,9 @@ class VonMisesFisher(Family[VonMisesFisherTheta, VonMisesFisherStats, Matrix]):
             _unit(stats.resultant, pooled), self._kappas(lengths, stats.mass, d)
         )
 
-    def maximise(self, X: Matrix, resp: Array) -> VonMisesFisherTheta:
+    def maximise(
+        self, X: Matrix, resp: Array, theta: VonMisesFisherTheta | None = None
+    ) -> VonMisesFisherTheta:
         """Return ``estimate(stats(X, resp))``, for sparse rows at the precision of the family."""
         if isinstance(X, np.ndarray):
             return self.estimate(self.stats(X, resp))

@@ -88,6 +88,7 @@ class ChainState:
 
     resp: Array  # (n, k)
     version: int  # of the parameters behind them
+    params: tuple[Theta | None, ...]  # those that the next M step needs
     summary: ChainSummary | None  # None for a given start
 
 
@@ -140,15 +141,16 @@ class Chain:
             summary = reduce(add, [work(block) for block in blocks])
         else:
             summary = threads.add_up(work, blocks)
-        return ChainState(resp, theta.version, summary)
+        return ChainState(resp, theta.version, self.emissions.needed(theta.of_views), summary)
 
     def _new_state(self, part: Sequences) -> ChainState:
         """Return a state that is stale, or the given start."""
         resp = np.empty((part.n_rows, self.n_components), dtype=self.dtype)
+        none = (None,) * len(self.emissions)
         if part.given is None:
-            return ChainState(resp, -1, None)
+            return ChainState(resp, -1, none, None)
         fill_resp(resp[np.newaxis], part.given)
-        return ChainState(resp, 0, None)
+        return ChainState(resp, 0, none, None)
 
     def _infer_block(
         self, block: SequenceBlock, theta: ChainTheta, beta: float, resp: Array
@@ -206,8 +208,8 @@ class Chain:
         self, part: Sequences, theta: ChainTheta, turn: int, clock: Clock, state: ChainState
     ) -> ChainTheta:
         """Return the parameters after an M step."""
-        views = range(len(self.emissions))
-        params = tuple(self.emissions.maximise(part, v, state.resp) for v in views)
+        before = enumerate(state.params)
+        params = tuple(self.emissions.maximise(part, v, state.resp, old) for v, old in before)
         return self._next(theta, params, self._counts(part, state))
 
     def gather(
@@ -215,9 +217,9 @@ class Chain:
     ) -> ChainStats:
         """Return the statistics of an M step, to be added to those of other sequences."""
         stats = []
-        for v in range(len(self.emissions)):
+        for v, before in enumerate(state.params):
             weighted = self.emissions.weighted(part, v, state.resp)
-            stats.append(self.emissions.stats(part, v, weighted))
+            stats.append(self.emissions.stats(part, v, weighted, before))
         return ChainStats(tuple(stats), self._counts(part, state))
 
     def estimate(self, stats: ChainStats, theta: ChainTheta, turn: int) -> ChainTheta:

@@ -26,6 +26,11 @@ class Emissions:
         """True if no M step of a family can lower the objective except by rounding."""
         return all(family.exact for family in self.families)
 
+    def needed(self, params: tuple[Theta | None, ...]) -> tuple[Theta | None, ...]:
+        """Return the parameters that the next M step needs: those of families that are `hidden`."""
+        pairs = zip(self.families, params, strict=True)
+        return tuple(theta if family.hidden else None for family, theta in pairs)
+
     def log_prob(self, block: Block, params: Theta, v: int) -> Array:
         """Return log p(x | component) of view `v` (n, k); zero where the view is empty."""
         log_prob = self.families[v].log_prob(block.views[v], params)
@@ -45,15 +50,19 @@ class Emissions:
         # In double: 3 r is r + r + r only if nothing is rounded.
         return resp if weight is None else resp * weight[:, np.newaxis]
 
-    def stats(self, part: Partition, v: int, weighted: Array) -> Stats:
-        """Return the statistics of view `v` under weighted responsibilities."""
+    def stats(self, part: Partition, v: int, weighted: Array, params: Theta | None) -> Stats:
+        """Return the statistics of view `v` under weighted responsibilities.
+
+        `params` are the current parameters of the view; None before there are any.
+        """
         family = self.families[v]
         stats: Stats
         if family.wide:
-            stats = family.stats(part.views[v], weighted)
+            stats = family.stats_under(part.views[v], weighted, params)
         else:
             stats = threads.add_up(
-                lambda block: family.stats(block.views[v], weighted[block.rows]), part.blocks
+                lambda block: family.stats_under(block.views[v], weighted[block.rows], params),
+                part.blocks,
             )
         return stats
 
@@ -62,13 +71,16 @@ class Emissions:
         theta: Theta = self.families[v].estimate(stats)
         return theta
 
-    def maximise(self, part: Partition, v: int, resp: Array) -> Theta:
-        """Return the parameters of view `v` for responsibilities of all rows."""
+    def maximise(self, part: Partition, v: int, resp: Array, params: Theta | None) -> Theta:
+        """Return the parameters of view `v` for responsibilities of all rows.
+
+        `params` are those before the M step; None if there are none yet.
+        """
         family, weighted = self.families[v], self.weighted(part, v, resp)
         if family.wide:
-            theta: Theta = family.maximise(part.views[v], weighted)
+            theta: Theta = family.maximise(part.views[v], weighted, params)
             return theta
-        return self.estimate(v, self.stats(part, v, weighted))
+        return self.estimate(v, self.stats(part, v, weighted, params))
 
 
 def pooled(family: AnyFamily, X: Matrix, weight: Array | None, empty: Array | None) -> Stats:

@@ -28,9 +28,10 @@ def leave_one_out(
         resp, mass = model.lesson(part, turn, eta, state)
         for v in views:
             weighted = emissions.weighted(part, v, resp)
-            stats = emissions.stats(part, v, weighted)
+            stats = emissions.stats(part, v, weighted, state.params[v])
             own = weighted[rows].astype(np.float64)
-            without = emissions.families[v].log_prob_without(part.views[v][rows], own, stats)
+            X, family = part.views[v][rows], emissions.families[v]
+            without = family.log_prob_without(X, own, stats, state.params[v])
             there = True if part.empty is None else ~part.empty[rows, v, np.newaxis]
             total += np.where(there, without, 0.0)
         left = np.maximum(mass - _own_mass(model, part, state, rows, resp), 0.0)

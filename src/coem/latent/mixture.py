@@ -78,6 +78,7 @@ class MixtureState:
     log_posterior: Array | None  # the same shape; only where views are compared
     evidence: Array  # (n_slots, n)
     version: tuple[int, ...]  # of the parameters behind every slot
+    params: tuple[Theta | None, ...]  # those behind the slots that the next M step needs
     looks: tuple[Look | None, ...]  # what the E step saw in every slot; None for a given start
 
 
@@ -143,7 +144,8 @@ class Mixture:
 
         new = dict(zip(stale, threads.add_up(work, part.blocks).slots, strict=True))
         looks = tuple(new.get(s, look) for s, look in enumerate(state.looks))
-        return replace(state, version=versions, looks=looks)
+        params = self.emissions.needed(theta.params)
+        return replace(state, version=versions, params=params, looks=looks)
 
     def _new_state(self, part: Partition) -> MixtureState:
         """Return a state that is stale, or the given start of views without parameters."""
@@ -155,7 +157,8 @@ class Mixture:
             fill_resp(resp, part.given)
             version = 0
         versions, looks = (version,) * self.n_turns, (None,) * self.n_turns
-        return MixtureState(resp, logs, np.empty(shape[:2]), versions, looks)
+        none = (None,) * len(self.emissions)
+        return MixtureState(resp, logs, np.empty(shape[:2]), versions, none, looks)
 
     def _infer_slot(
         self, block: Block, theta: MixtureTheta, s: int, beta: float, state: MixtureState
@@ -238,7 +241,8 @@ class Mixture:
     ) -> MixtureTheta:
         """Return the parameters after the M step of a turn (2005, Eq. 17, 22)."""
         resp, mass = self.lesson(part, turn, clock.eta, state)
-        params = {v: self.emissions.maximise(part, v, resp) for v in self.slots[turn]}
+        views = self.slots[turn]
+        params = {v: self.emissions.maximise(part, v, resp, state.params[v]) for v in views}
         return self._next(theta, params, mass, turn)
 
     def gather(
@@ -249,7 +253,7 @@ class Mixture:
         stats: list[Stats | None] = [None] * len(self.emissions)
         for v in self.slots[turn]:
             weighted = self.emissions.weighted(part, v, resp)
-            stats[v] = self.emissions.stats(part, v, weighted)
+            stats[v] = self.emissions.stats(part, v, weighted, state.params[v])
         return Expected(tuple(stats), mass)
 
     def estimate(self, stats: Expected, theta: MixtureTheta, turn: int) -> MixtureTheta:
