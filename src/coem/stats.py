@@ -3,6 +3,8 @@
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Stats:
@@ -21,9 +23,43 @@ class Stats:
         """Return the statistics with every row's weight multiplied by ``factor``."""
         return self._fieldwise(lambda _, mine: _scale(mine, factor))
 
+    def apart(self, n_components: int) -> list[Self]:
+        """Return the statistics of each component by itself.
+
+        Every array must have the component on its first axis.
+        """
+        if any(np.shape(array)[:1] != (n_components,) for array in _arrays(self)):
+            raise ValueError(f"{type(self).__name__}: the components share some of the statistics")
+        ones = [slice(j, j + 1) for j in range(n_components)]
+        return [self._fieldwise(lambda _, mine, one=one: _cut(mine, one)) for one in ones]
+
+    @property
+    def is_zero(self) -> bool:
+        """True if no row has any weight."""
+        return not any(np.any(array) for array in _arrays(self))
+
     def _fieldwise(self, function: Any) -> Self:
         names = [field.name for field in fields(self)]
         return replace(self, **{name: function(name, getattr(self, name)) for name in names})
+
+
+def _arrays(value: Any) -> list[Any]:
+    """Return the arrays and numbers that statistics consist of."""
+    if isinstance(value, Stats):
+        value = tuple(getattr(value, field.name) for field in fields(value))
+    if isinstance(value, tuple):
+        return [array for item in value for array in _arrays(item)]
+    return [] if value is None else [value]
+
+
+def _cut(value: Any, one: slice) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, tuple):
+        return tuple(_cut(item, one) for item in value)
+    if isinstance(value, Stats):
+        return value._fieldwise(lambda _, mine: _cut(mine, one))
+    return value[one]
 
 
 def _add(mine: Any, other: Any) -> Any:

@@ -8,12 +8,13 @@ import pytest
 
 from coem import MixtureClassifier, MixtureClusterer, Views
 from coem.engine import LocalEngine
-from coem.families import Gaussian
+from coem.families import Gaussian, MixtureOf
 from coem.io import checkpoint, read_archive, write_archive
 from coem.io.packing import flat_theta
 from coem.schedules import Geometric, Linear
 
 FAMILIES = {"words": "multinomial", "tags": "bernoulli", "place": Gaussian("diag")}
+NESTED = {name: MixtureOf(family) for name, family in FAMILIES.items()}
 
 
 class Stopped(Exception):
@@ -68,6 +69,7 @@ CASES = {
     "joint": ({"family": FAMILIES, "coupling": "joint"}, list(FAMILIES)),
     "annealed": ({"beta": Geometric(0.1, 1.5)}, ["words"]),
     "patience": ({"family": FAMILIES, "patience": 3}, list(FAMILIES)),
+    "mixtures in components": ({"family": NESTED}, list(FAMILIES)),
     "per view": ({"family": FAMILIES, "weights": "per_view"}, list(FAMILIES)),
 }
 
@@ -79,7 +81,7 @@ def test_same_bits_as_without_a_stop(case, calls, views, tmp_path):
     X = views[names]
     params = {"n_components": 3, "random_state": 0, "tol": 0, "max_iter": 12} | params
     if "family" in params:
-        params["family"] = {name: FAMILIES[name] for name in names}
+        params["family"] = {name: params["family"][name] for name in names}
     whole = MixtureClusterer(**params).fit(X)
     model = MixtureClusterer(**params, checkpoint=tmp_path / "run", engine=Breaking(calls))
     with pytest.raises(Stopped):

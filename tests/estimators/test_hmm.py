@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import coem
 from coem import HiddenMarkovModel, MixtureClusterer, Views
-from coem.families import Gaussian, Multinomial
+from coem.families import Gaussian, MixtureOf, Multinomial
 from coem.io import checkpoint
 from coem.report import read, tell
 from coem.schedules import Linear
@@ -124,6 +124,20 @@ def test_it_equals_hmmlearn(kind):
         assert model.score(X, lengths=LENGTHS) == pytest.approx(other.score(X, LENGTHS), rel=1e-8)
     assert (model.predict(X, LENGTHS) == other.predict(X, LENGTHS)).all()
     close([model.predict_proba(X, LENGTHS)], [other.predict_proba(X, LENGTHS)])
+
+
+def test_a_mixture_as_emission():
+    """Every state has two components. The M step of hmmlearn takes variances around old means."""
+    hmm = pytest.importorskip("hmmlearn.hmm")
+    model = fitted(family=MixtureOf(DIAG, 2), max_iter=30)
+    objectives = [record.objective for record in model.history_]
+    assert (np.diff(objectives) >= -1e-9 * np.abs(objectives[1:])).all()
+    log_weights, means, variances = model.theta_["view0"][:3]
+    other = hmm.GMMHMM(K, 2, covariance_type="diag")
+    other.n_features, other.startprob_, other.transmat_ = 2, model.startprob_, model.transmat_
+    other.weights_, other.means_, other.covars_ = np.exp(log_weights), means, variances
+    assert model.score(POINTS, lengths=LENGTHS) == pytest.approx(other.score(POINTS, LENGTHS))
+    close([model.predict_proba(POINTS, LENGTHS)], [other.predict_proba(POINTS, LENGTHS)])
 
 
 def test_the_best_path_is_that_of_the_twin():

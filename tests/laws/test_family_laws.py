@@ -23,10 +23,12 @@ from coem.families import (
     Categorical,
     Family,
     Gaussian,
+    MixtureOf,
     Multinomial,
     VonMisesFisher,
     check_family,
 )
+from coem.families.base import stack
 from coem.families.gaussian import Covariance, GaussianTheta
 from coem.families.laws import LAWS, FamilyLawError
 from coem.families.multinomial import MultinomialStats
@@ -39,6 +41,13 @@ FAMILY_CASES: list[Family] = [
     *(Gaussian(covariance, reg=reg) for covariance in get_args(Covariance) for reg in (0.0, 1e-6)),
     *(VonMisesFisher(kappa) for kappa in (None, 10.0, "fit")),
     VonMisesFisher("fit", alpha=0.0),
+    MixtureOf(Multinomial(0.1)),
+    MixtureOf(Bernoulli(), 3),
+    MixtureOf(Categorical(), alpha=0.0),
+    *(MixtureOf(Gaussian(covariance), 2) for covariance in get_args(Covariance)),
+    MixtureOf(Gaussian("unit"), 3, alpha=0.1),
+    MixtureOf(VonMisesFisher("fit")),
+    MixtureOf(MixtureOf(Gaussian("tied"))),
 ]
 
 
@@ -95,6 +104,7 @@ ROW_CASES: dict[str, tuple[Family, Any]] = {
     "missing row, fixed kappa": (VonMisesFisher(), some_rows()),
     "missing row, fitted kappa": (VonMisesFisher("fit"), some_rows()),
     "row of zeros": (VonMisesFisher("fit"), np.nan_to_num(some_rows())),
+    "a missing row in mixtures": (MixtureOf(Gaussian("diag")), some_rows()),
     "CSR directions": (VonMisesFisher("fit"), sp.csr_matrix(np.nan_to_num(some_rows()))),
 }
 
@@ -124,7 +134,7 @@ def test_laws_for_any_number_of_components(n_components: int) -> None:
 
 
 def test_every_family_is_checked() -> None:
-    assert {type(family) for family in FAMILY_CASES} == set(FAMILIES.values())
+    assert {type(family) for family in FAMILY_CASES} == {*FAMILIES.values(), MixtureOf}
 
 
 def test_given_parameters_are_used() -> None:
@@ -424,6 +434,33 @@ class OneRowOfProbs(Multinomial):
         return super().feature_probs(theta)[:1]
 
 
+class NoPriorOfWeights(MixtureOf):
+    def log_prior(self, theta: Any) -> Any:
+        return 0.0
+
+
+class MeansOfShares(MixtureOf):
+    def stats_under(self, X: Any, resp: Any, theta: Any) -> Any:
+        stats = super().stats_under(X, resp, theta)
+        return stats if theta is None else stats.scaled(1 / resp.sum())
+
+
+class EqualShares(MixtureOf):
+    """The inner weights do not count when a row is divided."""
+
+    def stats_under(self, X: Any, resp: Any, theta: Any) -> Any:
+        level = () if theta is None else (0 * theta[0], *theta[1:])
+        return super().stats_under(X, resp, type(theta)(*level) if level else None)
+
+
+class OneSourceForAll(MixtureOf):
+    """The random numbers of a component depend on its place."""
+
+    def start_within(self, stats: Any, n_components: int, n_parts: int, seed: int) -> Any:
+        rng, parts = np.random.default_rng(seed), stats.apart(n_components)
+        return stack([self.start(part, n_parts, rng) for part in parts])
+
+
 sparse_counts = sp.csr_matrix(some_counts())
 
 BROKEN: list[tuple[Family, Any, str, str]] = [
@@ -449,6 +486,7 @@ BROKEN: list[tuple[Family, Any, str, str]] = [
     (Means(), None, "additivity", "stats(A) + stats(B) and stats(A ++ B) differ"),
     (ForgetsTheLastRow(), None, "additivity", "two orders"),
     (InfiniteStats("unit"), None, "additivity", "NaN or infinity in the statistics"),
+    (MeansOfShares(Gaussian("unit")), None, "additivity", "stats(A) + stats(B)"),
     (CountsRows(), None, "homogeneity", "stats of 0.37 resp"),
     (IgnoresWeights(), None, "homogeneity", "stats of 0.37 resp"),
     (MoreSmoothing(), None, "optimality", "after an M step is"),
@@ -458,7 +496,10 @@ BROKEN: list[tuple[Family, Any, str, str]] = [
     (NoPrior(0.1), None, "optimality", "after an M step is"),
     (OtherPrior("fit"), None, "optimality", "after an M step is"),
     (LoosePretender("diag", reg=1e-3), None, "optimality", "after an M step is"),
+    (NoPriorOfWeights(Gaussian("unit"), alpha=50.0), None, "optimality", "after an M step is"),
+    (EqualShares(Gaussian("unit")), None, "optimality", "after an M step is"),
     (Ranked(), None, "symmetry", "permuted"),
+    (OneSourceForAll(Gaussian("unit")), None, "symmetry", "permuted"),
     (Moody(), None, "monotone", "after step"),
     (NaNWithoutRows(), None, "emptiness", "if a component has no rows"),
     (NaNWithoutAnyRows(), None, "emptiness", "if every component has no rows"),
@@ -467,6 +508,7 @@ BROKEN: list[tuple[Family, Any, str, str]] = [
     (SampleOfItsOwn(), None, "sample", "two samples from one seed differ"),
     (WideSample("diag"), None, "sample", "gain"),
     (OtherLabels(), None, "sample", "gain"),
+    (MixtureOf(WideSample("diag")), None, "sample", "gain"),
     (NegativeSample(), None, "sample", "Negative values in data"),
     (OtherWhenSparse(), None, "representation", "CSR and dense rows differ"),
     (FailsWhenSparse(), None, "representation", "TypeError('dense rows, please')"),

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from coem.coupling import COUPLINGS
 from coem.em import em
 from coem.engine import LocalEngine
-from coem.families import Gaussian, Multinomial, VonMisesFisher
+from coem.families import Gaussian, MixtureOf, Multinomial, VonMisesFisher
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import Aspect, AspectData
 from coem.latent.block import Partition
@@ -51,14 +51,15 @@ def rows(seed=0):
 
 
 FAMILIES = (Multinomial(dtype=np.float64), Gaussian("diag", reg=0), VonMisesFisher(20.0))
+HIDDEN = (MixtureOf(FAMILIES[0]), Gaussian("diag"), MixtureOf(VonMisesFisher(20.0)))
 
 
-def mixture(coupling, rule, weights, *, start, blanks=False, labels=False):
+def mixture(coupling, rule, weights, *, start, blanks=False, labels=False, families=FAMILIES):
     """Return a mixture over three views, its rows, and where it starts."""
     group, views = rows()
     rng = np.random.default_rng(1)
     latent = Mixture(
-        Emissions(FAMILIES), K, COUPLINGS[coupling], RULES[rule], WEIGHTS[weights](0.5), np.float64
+        Emissions(families), K, COUPLINGS[coupling], RULES[rule], WEIGHTS[weights](0.5), np.float64
     )
     empty = rng.random((N, 3)) < 0.15 if blanks else None
     allowed = None
@@ -82,13 +83,13 @@ def mixture(coupling, rule, weights, *, start, blanks=False, labels=False):
 LENGTHS = (1, 9, 17, 2, 30, 13)
 
 
-def chain(hard, start, *, blanks=False, labels=False, left_right=False):
+def chain(hard, start, *, blanks=False, labels=False, left_right=False, families=FAMILIES):
     """Return a chain over three views, its sequences, and where it starts."""
     group, views = rows()
     rng = np.random.default_rng(1)
     follow = np.triu(np.ones((K, K), dtype=bool)) if left_right else np.ones((K, K), dtype=bool)
     prior = Markov(rng.gamma(1.0, size=K), rng.gamma(1.0, size=(K, K)), follow[0], follow)
-    latent = Chain(Emissions(FAMILIES), K, prior, hard)
+    latent = Chain(Emissions(families), K, prior, hard)
     empty = rng.random((N, 3)) < 0.3 if blanks else None
     if blanks:
         empty[4:7] = True
@@ -156,6 +157,13 @@ CASES = {
     "chain with labels": lambda: chain(False, "shares", labels=True),
     "chain left-right": lambda: chain(False, "parameters", left_right=True),
     "chain hard, blanks": lambda: chain(True, "shares", blanks=True),
+    "mixture of mixtures": lambda: mixture(
+        "co-em", "soft", "global", start="shares", blanks=True, families=HIDDEN
+    ),
+    "mixture of mixtures, joint": lambda: mixture(
+        "joint", "soft", "global", start="parameters", families=HIDDEN
+    ),
+    "chain of mixtures": lambda: chain(False, "shares", blanks=True, families=HIDDEN),
     "sphere one view": lambda: sphere(1),
     "sphere two views": lambda: sphere(2),
     "aspect": lambda: aspect((0.0, 0.0)),

@@ -30,7 +30,8 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
         Density of a component in a view: a name ("multinomial", "bernoulli", "categorical",
         "gaussian", "von_mises_fisher"), an object of `coem.families`, or a dict from view to
         name or object. "auto" takes "von_mises_fisher" for a dense view whose rows have length 1,
-        such as sentence vectors, and "multinomial" for any other view.
+        such as sentence vectors, and "multinomial" for any other view. `families.MixtureOf` gives
+        every component several inner components.
     coupling : {"co-em", "joint"}, default="co-em"
         "co-em": every view has its own posterior and learns from the posteriors of the others
         (Bickel & Scheffer 2005, Table 1). "joint": one posterior from the product of the views.

@@ -7,6 +7,7 @@ from coem.families.bernoulli import Bernoulli
 from coem.families.categorical import Categorical
 from coem.families.gaussian import Gaussian
 from coem.families.laws import FamilyLawError, check_family
+from coem.families.mixture_of import MixtureOf
 from coem.families.multinomial import Multinomial
 from coem.families.von_mises_fisher import VonMisesFisher
 
@@ -25,6 +26,7 @@ __all__ = [
     "Family",
     "FamilyLawError",
     "Gaussian",
+    "MixtureOf",
     "Multinomial",
     "VonMisesFisher",
     "as_family",

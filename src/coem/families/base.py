@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -98,6 +100,18 @@ class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
     def start(self, pooled: StatsT, n_components: int, rng: Rng) -> ThetaT:
         """Return random parameters near `pooled`, the statistics of all rows as one component."""
 
+    def start_within(self, stats: StatsT, n_components: int, n_parts: int, seed: int) -> ThetaT:
+        """Return random parameters near each component: `n_parts` for each, side by side.
+
+        All components have the same random numbers, so that their order makes no difference. A
+        component without rows starts from all rows. Override this method if components share some
+        of the statistics.
+        """
+        parts = stats.apart(n_components)
+        pooled = reduce(add, parts)
+        pools = (pooled if part.is_zero else part for part in parts)
+        return stack([self.start(pool, n_parts, np.random.default_rng(seed)) for pool in pools])
+
     @abstractmethod
     def sample(self, theta: ThetaT, labels: Array, rng: Rng) -> Matrix:
         """Return one row drawn from the component that each entry of `labels` names."""
@@ -190,6 +204,15 @@ class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
 AnyFamily: TypeAlias = Family[Any, Any, Any]
 """A family whose types are not known: the user chooses the family of each view at run time, so
 that a mixture over several views cannot name their types."""
+
+
+def stack(parts: Sequence[ThetaT]) -> ThetaT:
+    """Join the parameters of several mixtures to those of one mixture."""
+    first: Any = parts[0]
+    if isinstance(first, tuple):
+        fields = zip(*cast(Any, parts), strict=True)
+        return cast(ThetaT, type(first)(*(np.concatenate(field) for field in fields)))
+    return cast(ThetaT, np.concatenate(cast(Any, parts)))
 
 
 def _without(stats: StatsT, row: StatsT) -> StatsT:

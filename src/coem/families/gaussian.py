@@ -204,6 +204,18 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         shape = (n_components, *theta.covariances.shape[1:])
         return GaussianTheta(means, np.broadcast_to(theta.covariances, shape))
 
+    def start_within(
+        self, stats: GaussianStats, n_components: int, n_parts: int, seed: int
+    ) -> GaussianTheta:
+        """Return means drawn from each component, and its covariance, which may be tied."""
+        if self.covariance != "tied":
+            return super().start_within(stats, n_components, n_parts, seed)
+        theta = self.estimate(stats)
+        labels = (np.full(n_parts, j) for j in range(n_components))
+        drawn = [self.sample(theta, same, np.random.default_rng(seed)) for same in labels]
+        covariances = np.repeat(theta.covariances, n_parts, axis=0)
+        return GaussianTheta(np.concatenate(drawn), covariances)
+
     def sample(self, theta: GaussianTheta, labels: Array, rng: Rng) -> Array:
         """Return one row drawn from the component that each entry of `labels` names."""
         rows = rng.standard_normal((len(labels), theta.means.shape[1]))

@@ -1,6 +1,7 @@
 """The laws of a family, and a function that checks them on any family."""
 
 import pickle
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -83,10 +84,17 @@ class Case:
         theta: Theta = self.family.start(pooled, self.k, np.random.default_rng(seed))
         return theta
 
-    def estimate(self, resp: Array) -> Theta:
-        """Return the M step on the rows that are not empty."""
-        theta: Theta = self.family.estimate(self.family.stats(self.X, resp))
-        return theta
+    def estimate(self, resp: Array, theta: Theta | None = None) -> Theta:
+        """Return the M step on the rows that are not empty, from `theta` if it needs any."""
+        new: Theta = self.family.estimate(self.family.stats_under(self.X, resp, theta))
+        return new
+
+    @property
+    def ways(self) -> list[Callable[[Matrix, Array], Stats]]:
+        """How the statistics of rows are gathered: without parameters, and with some."""
+        family, theta = self.family, self.theta
+        under = [lambda X, resp: family.stats_under(X, resp, theta)] if family.hidden else []
+        return [family.stats, *under]
 
     @property
     def theta(self) -> Theta:
@@ -136,6 +144,7 @@ def _purity(case: Case, rng: Rng) -> None:
     X = call(family, "encode", raw)[~case.empty]
     theta = call(family, "estimate", call(family, "stats", X, case.resp.copy()))
     call(family, "start", call(family, "stats", X, np.ones((X.shape[0], 1))), case.k, rng)
+    call(family, "estimate", call(family, "stats_under", X, case.resp.copy(), theta))
     call(family, "sample", theta, rng.integers(case.k, size=9), rng)
     for method in ("log_prob", "terms"):
         call(family, method, X[:1], theta)
@@ -145,49 +154,64 @@ def _purity(case: Case, rng: Rng) -> None:
 
 def _additivity(case: Case, rng: Rng) -> None:
     """Require stats(A) + stats(B) = stats(A ++ B) for any split and any order of the rows."""
-    X, resp, stats = case.X, case.resp, case.family.stats
-    whole, order = stats(X, resp), rng.permutation(len(resp))
-    _finite("the statistics", whole)
-    _equal("stats of the rows in two orders", stats(X[order], resp[order]), whole)
-    for cut in rng.integers(1, len(resp), size=3):
-        parts = [stats(X[rows], resp[rows]) for rows in (order[:cut], order[cut:])]
-        _equal("stats(A) + stats(B) and stats(A ++ B)", parts[0] + parts[1], whole)
+    X, resp = case.X, case.resp
+    for stats in case.ways:
+        whole, order = stats(X, resp), rng.permutation(len(resp))
+        _finite("the statistics", whole)
+        _equal("stats of the rows in two orders", stats(X[order], resp[order]), whole)
+        for cut in rng.integers(1, len(resp), size=3):
+            parts = [stats(X[rows], resp[rows]) for rows in (order[:cut], order[cut:])]
+            _equal("stats(A) + stats(B) and stats(A ++ B)", parts[0] + parts[1], whole)
 
 
 def _homogeneity(case: Case, rng: Rng) -> None:
     """Require stats(X, c resp) = c stats(X, resp), and that weight 2 equals a row twice."""
-    X, resp, stats = case.X, case.resp, case.family.stats
-    for c in (0.37, 3.0):
-        _equal(f"stats of {c} resp and {c} stats", stats(X, c * resp), stats(X, resp).scaled(c))
+    X, resp = case.X, case.resp
     weights = rng.permutation(np.arange(len(resp)) % 3)
     times = np.repeat(np.arange(len(resp)), weights)
-    weighted, repeated = stats(X, weights[:, np.newaxis] * resp), stats(X[times], resp[times])
-    _equal("stats of weights 0, 1, 2 and of rows so many times", weighted, repeated)
+    for stats in case.ways:
+        for c in (0.37, 3.0):
+            _equal(f"stats of {c} resp and {c} stats", stats(X, c * resp), stats(X, resp).scaled(c))
+        weighted, repeated = stats(X, weights[:, np.newaxis] * resp), stats(X[times], resp[times])
+        _equal("stats of weights 0, 1, 2 and of rows so many times", weighted, repeated)
 
 
 def _optimality(case: Case, rng: Rng) -> None:
-    """Require that the M step finds the maximum of the expected log posterior."""
+    """Require that the M step finds the maximum of the expected log posterior.
+
+    If the family has hidden variables, require that it does not fall below where it starts from.
+    """
     family, X, resp = case.family, case.X, case.resp
 
     def value(theta: Theta) -> float:
         return float((resp * family.log_prob(X, theta)).sum()) + family.log_prior(theta)
 
+    best, what = value(case.estimate(resp)), "sum(resp * log_prob) + log_prior after an M step"
+    if family.hidden:
+        for theta in [case.estimate(resp), *map(case.start, range(5))]:
+            for _ in range(5):
+                before, theta = value(theta), case.estimate(resp, theta)
+                _not_below(case, what, value(theta), before)
+        return
     scales, sizes = (0.9, 0.99, 1.01, 1.1), np.repeat([1e-3, 1e-2, 1e-1, 1.0], 10)
     scaled = (family.estimate(family.stats(X, resp).scaled(c)) for c in scales)
     noisy = (case.estimate(resp * np.exp(s * rng.standard_normal(resp.shape))) for s in sizes)
     # If an M step ignores its statistics, only the starts differ from its result.
-    best, what = value(case.estimate(resp)), "sum(resp * log_prob) + log_prior after an M step"
     for rival in [*scaled, *noisy, *map(case.start, range(5))]:
         _not_below(case, what, best, value(rival))
 
 
 def _symmetry(case: Case, rng: Rng) -> None:
     """Require that permuted responsibilities give permuted parameters and densities."""
-    order = np.roll(np.arange(case.k), 1)
-    theta, other = case.estimate(case.resp), case.estimate(case.resp[:, order])
-    mine, theirs = (case.family.log_prob(case.X, parameters) for parameters in (other, theta))
-    permuted = (*(part[order] for part in _arrays(theta)), theirs[:, order])
-    _equal("theta or log_prob of permuted resp and the same permuted", (other, mine), permuted)
+    family, order = case.family, np.roll(np.arange(case.k), 1)
+    starts: list[Theta | None] = [None, case.theta] if family.hidden else [None]
+    for start in starts:
+        moved = None if start is None else family.restore([part[order] for part in _arrays(start)])
+        theta = case.estimate(case.resp, start)
+        other = case.estimate(case.resp[:, order], moved)
+        mine, theirs = (family.log_prob(case.X, parameters) for parameters in (other, theta))
+        permuted = (*(part[order] for part in _arrays(theta)), theirs[:, order])
+        _equal("theta or log_prob of permuted resp and the same permuted", (other, mine), permuted)
 
 
 def _monotone(case: Case, rng: Rng) -> None:
@@ -199,18 +223,20 @@ def _monotone(case: Case, rng: Rng) -> None:
         value = float(evidence.sum()) + case.family.log_prior(theta)
         _not_below(case, f"log likelihood + log_prior after step {step} of EM", value, last)
         last, resp = value, np.exp(log_joint - evidence)
-        theta = case.estimate(resp)
+        theta = case.estimate(resp, theta)
         log_weights = np.log(np.maximum(resp.mean(axis=0), np.finfo(np.float64).tiny))
 
 
 def _emptiness(case: Case, rng: Rng) -> None:
     """Require that empty rows add nothing, and that components without rows are finite."""
     family, X, resp, padded = case.family, case.X, case.resp, np.zeros((len(case.empty), case.k))
-    padded[~case.empty], stats = resp, family.stats(X, resp)
-    _equal("stats with empty rows and without", family.stats(case.encoded, padded), stats)
+    padded[~case.empty] = resp
+    for stats in case.ways:
+        _equal("stats with empty rows and without", stats(case.encoded, padded), stats(X, resp))
     for who, alive in (("a component", np.arange(case.k) > 0), ("every component", [False])):
-        theta = case.estimate(resp * alive)
-        _finite(f"theta or log_prob if {who} has no rows", (theta, family.log_prob(X, theta)))
+        for start in (None, case.theta):
+            theta = case.estimate(resp * alive, start)
+            _finite(f"theta or log_prob if {who} has no rows", (theta, family.log_prob(X, theta)))
 
 
 def _sample(case: Case, rng: Rng) -> None:
@@ -220,8 +246,9 @@ def _sample(case: Case, rng: Rng) -> None:
     drawn, again = (family.sample(theta, labels, np.random.default_rng(case.seed)) for _ in "ab")
     _expect(drawn.shape[0] == n, f"{drawn.shape[0]} rows were drawn for {n} labels")
     _equal("two samples from one seed", again, drawn, tol=0.0)
-    X = family.encode(family.check(drawn, "X"))
-    found = family.estimate(family.stats(X, np.eye(case.k)[labels]))
+    X, found = family.encode(family.check(drawn, "X")), theta
+    for _ in range(10 if family.hidden else 1):
+        found = family.estimate(family.stats_under(X, np.eye(case.k)[labels], found))
     true, mine = (family.log_prob(X, t)[np.arange(n), labels] for t in (theta, found))
     _finite("log_prob of a sample", true)
     # Twice the sum of the gains is chi-squared, with one degree of freedom per parameter.
@@ -241,7 +268,8 @@ def _representation(case: Case, rng: Rng) -> None:
         family = case.given.bind(rows, np.float64)
         X = family.encode(rows)
         stats = family.stats(X, case.resp)
-        results.append((stats, family.log_prob(X, family.estimate(stats))))
+        under = family.stats_under(X, case.resp, family.estimate(stats))
+        results.append((stats, family.log_prob(X, family.estimate(stats)), under))
     _equal("stats or log_prob of CSR and dense rows", results[0], results[1])
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
-from coem.families import Multinomial, VonMisesFisher, as_family
+from coem.families import MixtureOf, Multinomial, VonMisesFisher, as_family
 from coem.families.base import AnyFamily
 from coem.typing import Matrix
 from coem.views import Views
@@ -65,8 +65,9 @@ def has_unit_rows(X: Matrix) -> bool:
 def family_parts(family: object) -> list[tuple[str, DataclassFamily]]:
     """Return (prefix, family) for each family in a `family` parameter that is a dataclass.
 
-    The prefix is that of its parameters in `get_params`: "family", or "family__<view>". Invalid
-    families are left out, because `get_params` must not raise.
+    The prefix is that of its parameters in `get_params`: "family", or "family__<view>"; with
+    "__family" at its end for the family of the inner components of a `MixtureOf`. Invalid families
+    are left out, because `get_params` must not raise.
     """
     parts = family.items() if isinstance(family, dict) else [(None, family)]
     found: list[tuple[str, DataclassFamily]] = []
@@ -75,8 +76,12 @@ def family_parts(family: object) -> list[tuple[str, DataclassFamily]]:
             part = _or_default(value)
         except ValueError:
             continue
-        if is_dataclass(part):
-            found.append(("family" if name is None else f"family__{name}", part))
+        prefix = "family" if name is None else f"family__{name}"
+        while is_dataclass(part):
+            found.append((prefix, part))
+            if not isinstance(part, MixtureOf):
+                break
+            prefix, part = f"{prefix}__family", part.inner
     return found
 
 
@@ -86,20 +91,22 @@ def with_field(
     """Return `family` with one hyper-parameter replaced.
 
     `path` holds the parts of a parameter's name after ``family__``: the name of the field, or the
-    name of the view and that of the field.
+    name of the view and that of the field. A field of an inner family has "family" before it.
     """
     if not isinstance(family, dict):
         return _with_field(family, path, value)
-    *view, field = path
-    name = "__".join(view)  # the name of a view may contain underscores
-    if name not in family:
-        raise _invalid(family, path)
-    return family | {name: _with_field(family[name], [field], value)}
+    for cut in range(len(path) - 1, 0, -1):
+        name = "__".join(path[:cut])  # the name of a view may contain underscores
+        if name in family:
+            return family | {name: _with_field(family[name], path[cut:], value)}
+    raise _invalid(family, path)
 
 
 def _with_field(family: Named, path: Sequence[str], value: object) -> AnyFamily:
-    """Return the family with one hyper-parameter replaced; `path` holds the name of the field."""
+    """Return the family with one hyper-parameter replaced; `path` ends with its name."""
     found = _or_default(family)
+    if len(path) > 1 and path[0] == "family" and isinstance(found, MixtureOf):
+        return replace(found, family=_with_field(found.inner, path[1:], value))
     if len(path) == 1 and is_dataclass(found) and path[0] in {f.name for f in fields(found)}:
         return replace(found, **{path[0]: value})
     raise _invalid(family, path)
@@ -114,6 +121,8 @@ def _invalid(family: object, path: Sequence[str]) -> ValueError:
     return ValueError(f"invalid parameter 'family__{'__'.join(path)}' for family {family!r}")
 
 
-def shape_of(family: AnyFamily) -> tuple[type[AnyFamily], object, object]:
+def shape_of(family: AnyFamily) -> tuple[object, ...]:
     """Return what the shape of the parameters of a family depends on, apart from the data."""
+    if isinstance(family, MixtureOf):
+        return MixtureOf, family.n_components, *shape_of(family.inner)
     return type(family), getattr(family, "covariance", None), getattr(family, "levels", None)

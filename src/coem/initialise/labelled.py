@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from coem.families.base import AnyFamily
+from coem.families.base import AnyFamily, stack
 from coem.initialise.seeds import Distances, choose, scaled
 from coem.latent.block import Partition
 from coem.latent.mixture import Mixture, MixtureTheta
@@ -61,7 +61,7 @@ def _drawn(model: Mixture, part: Partition, shares: Array, rng: Rng) -> MixtureT
             rows = np.flatnonzero(own)
             pool = family.stats(part.views[v][rows], own[rows, np.newaxis])
             parts[c] = family.start(pool, int(sizes[c]), rng)
-        params.append(_stack(parts))
+        params.append(stack(parts))
     mass = (_mass(part, shares) / sizes)[list(model.prior.classes or ())]
     return model.from_params(tuple(params), np.exp(model.prior.estimate(mass)))
 
@@ -84,10 +84,3 @@ def _part(theta: Theta, components: slice) -> Theta:
     if isinstance(theta, tuple):
         return type(theta)(*(part[components] for part in theta))
     return theta[components]
-
-
-def _stack(parts: list[Theta]) -> Theta:
-    """Join the parameters of several mixtures to those of one mixture."""
-    if isinstance(parts[0], tuple):
-        return type(parts[0])(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
-    return np.concatenate(parts)

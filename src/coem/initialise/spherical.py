@@ -15,6 +15,7 @@ from coem.em import Result, em
 from coem.engine.sessions import WholeSession
 from coem.families import Gaussian, VonMisesFisher
 from coem.families.base import AnyFamily
+from coem.families.mixture_of import innermost
 from coem.initialise.seeds import Distances, by_content, choose_apart, squares_of
 from coem.latent.block import Partition
 from coem.latent.emissions import Emissions
@@ -140,6 +141,7 @@ def rescaled(family: AnyFamily, X: Matrix, weight: Array | None) -> tuple[AnyFam
     squared distance from the mean is one. In each of these families the log likelihood of a row
     falls by half its squared distance from the centre, so that the views can be added.
     """
+    family = innermost(family)
     if isinstance(family, VonMisesFisher):
         return replace(family, kappa=1.0), X
     mass = np.ones(X.shape[0]) if weight is None else weight

@@ -25,7 +25,7 @@ class Encoder:
     def __init__(self, where: str = "") -> None:
         self.arrays: dict[str, Array] = {}
         self.left_out: list[str] = []
-        self._names: dict[int, str] = {}
+        self._names: dict[int, tuple[str, Array]] = {}  # the array, so that its id is not reused
         self._where = [where] if where else []
 
     def encode(self, value: Any) -> Any:
@@ -97,11 +97,12 @@ class Encoder:
         if value.dtype.kind not in KINDS:
             raise ModelFileError(self._cannot(value[..., np.newaxis][0]))
         if id(value) not in self._names:
-            self._names[id(value)] = name = str(len(self.arrays))
+            name = str(len(self.arrays))
+            self._names[id(value)] = name, value
             self.arrays[name] = np.copy(value, order="K") if _scattered(value) else value
         # Kernels read a table as it is, and would pack any other array anew in every call.
         table = is_table(value)
-        return {"table" if table else "array": self._names[id(value)]}
+        return {"table" if table else "array": self._names[id(value)][0]}
 
     def _scalar(self, value: np.generic) -> Any:
         name = type(value).__name__

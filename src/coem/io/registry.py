@@ -11,6 +11,7 @@ from coem.coupling import CoEM, Joint
 from coem.families.bernoulli import BernoulliStats, BernoulliTheta
 from coem.families.categorical import CategoricalStats
 from coem.families.gaussian import GaussianStats, GaussianTheta
+from coem.families.mixture_of import MixtureOfStats, MixtureOfTheta
 from coem.families.multinomial import MultinomialStats
 from coem.families.von_mises_fisher import VonMisesFisherStats, VonMisesFisherTheta
 from coem.latent.aspect import Aspects
@@ -109,6 +110,7 @@ def entry_named(name: Any) -> Entry:
 
 for _cls in (
     *families.FAMILIES.values(),
+    *(families.MixtureOf, MixtureOfTheta, MixtureOfStats),
     *(BernoulliTheta, GaussianTheta, VonMisesFisherTheta, Aspects, Traffic),
     *(BernoulliStats, CategoricalStats, GaussianStats, MultinomialStats, VonMisesFisherStats),
     *(schedules.Constant, schedules.Linear, schedules.Geometric, schedules.Steps, schedules.Later),
