@@ -28,7 +28,7 @@ class Passes {
     double forward(const Rows& rows, double* kept) {
         const Path path = filter_.run(rows, kept);
         if (path != Path::possible) return value_of(path, 0.0);
-        const bool exact = filter_.is_exact() || smoother_.run(rows.n, kept, Unwanted{});
+        const bool exact = filter_.is_exact(rows.n, kept) || smoother_.run(rows.n, kept, Unwanted{});
         return exact ? filter_.log_evidence() : forward_by_logs(rows, kept);
     }
 

@@ -13,75 +13,78 @@ namespace {
 template <int N>
 class Decoder {
   public:
-    explicit Decoder(const Model& m) : m_(m) { x_ = memory_.of(m.width); }
+    explicit Decoder(const Model& m) : m_(m) {
+        x_ = memory_.of(2 * m.width);
+        ways_ = x_ + m.width;
+    }
 
     // kept (n, width) = the rows of `best` of a sequence
     Path run(const Rows& rows, double* kept) {
-        total_ = Total{};
-        top_ = 0.0;
-        for (int64_t t = 0; t < rows.n; ++t) {
-            const double level = rows.read(t, 1.0, width(), x_);
-            if (!(level < INFINITE)) return Path::broken;
-            if (level == NEVER) return Path::impossible;
-            double* best = kept + t * width();
-            if (t > 0) add_and_maximise(m_.logs, best - width(), m_.k, width(), best);
-            total_.add(level);
-            absorb(t > 0 ? best : m_.log_start, level, best);
-            if (top_ == NEVER) return Path::impossible;
+        const int64_t width = m_.width_of<N>();
+        Cells<N> x(x_);
+        Cells<N> ways(ways_);
+        Mask broken = {};
+        Total total;
+        double top = 0.0;
+        for (int64_t l = 0; l < width; l += QUAD) ways.set(l, take(m_.log_start + l));
+        for (int64_t t = 0; t < rows.n; ++t, kept += width) {
+            if (t > 0) add_and_maximise(m_.logs, kept - width, m_.rows_of<N>(), width, ways);
+            // Less the largest of the row before: one row late, so that no row need wait for it.
+            const double less = rows.read(t, 1.0, width, x) + top;
+            Quad most = all(NEVER);
+            for (int64_t l = 0; l < width; l += QUAD) {
+                const Quad joint = ways.get(l) + (x.get(l) - less);
+                put(kept + l, joint);
+                most = larger(joint, most);
+                broken |= joint != joint;
+            }
+            total.add(less);
+            top = largest_of(most);
+            if (top == NEVER) return rows.has_broken(t) ? Path::broken : Path::impossible;
         }
-        total_.add(top_);
-        return Path::possible;
+        log_joint_ = total.value() + top;
+        return bits_of(broken) == 0 ? Path::possible : Path::broken;
     }
 
-    double log_joint() const { return total_.value(); }
+    double log_joint() const { return log_joint_; }
 
     // states (n) = the best path, of equals the one with the least states from its end
     void trace(int64_t n, const double* kept, int32_t* states) const {
-        const double* best = kept + (n - 1) * width();
-        int64_t at = first_of_best(best, nullptr);
+        const int64_t width = m_.width_of<N>();
+        const double* best = kept + (n - 1) * width;
+        int64_t at = first_of_best([&](int64_t i) COEM_INLINED { return take(best + i); });
         states[n - 1] = static_cast<int32_t>(at);
         for (int64_t t = n - 2; t >= 0; --t) {
-            best -= width();
-            at = first_of_best(best, m_.logs_to + at * width());
+            best -= width;
+            const double* logs = m_.logs_to + at * width;
+            at = first_of_best(
+                [&](int64_t i) COEM_INLINED { return take(best + i) + take(logs + i); });
             states[t] = static_cast<int32_t>(at);
         }
     }
 
   private:
-    int64_t width() const { return N > 0 ? N * QUAD : m_.width; }
-
-    // best = ways + the row, less the row's level and the largest of the row before: one row late,
-    // so that a row need not wait for it.
-    COEM_INLINE void absorb(const double* ways, double level, double* best) {
+    // The least i with the largest ways(i).
+    template <class Ways> COEM_INLINE int64_t first_of_best(const Ways& ways) const {
+        const int64_t width = m_.width_of<N>();
         Quad most = all(NEVER);
-        for (int64_t l = 0; l < width(); l += QUAD) {
-            const Quad joint = take(ways + l) + (take(x_ + l) - level - top_);
-            put(best + l, joint);
-            most = larger(joint, most);
+        for (int64_t i = 0; i < width; i += QUAD) most = larger(ways(i), most);
+        const double top = largest_of(most);
+        unsigned here = 0;
+        if constexpr (N > 0) {  // without a branch: nobody can guess the way
+            for (int i = 0; i < N * QUAD; i += QUAD) here |= bits_of(ways(i) == top) << i;
+            return __builtin_ctz(here);
         }
-        total_.add(top_);
-        top_ = largest_of(most);
-    }
-
-    // The least i with the largest best(i) + log transition(i).
-    COEM_INLINE int64_t first_of_best(const double* best, const double* logs) const {
-        const auto way = [&](int64_t i) {
-            return logs ? take(best + i) + take(logs + i) : take(best + i);
-        };
-        Quad most = all(NEVER);
-        for (int64_t i = 0; i < width(); i += QUAD) most = larger(way(i), most);
-        const Quad top = all(largest_of(most));
-        for (int64_t i = 0;; i += QUAD) {
-            const Mask here = way(i) == top;
-            if (any(here)) return i + (here[0] ? 0 : here[1] ? 1 : here[2] ? 2 : 3);
-        }
+        int64_t i = 0;
+        while (!(here = bits_of(ways(i) == top))) i += QUAD;
+        return i + __builtin_ctz(here);
     }
 
     const Model& m_;
     Buffer<double> memory_;
-    double* x_;  // (width), the row's log likelihoods
-    double top_ = 0.0;
-    Total total_;
+    double* x_;
+    double* ways_;
+    double log_joint_ = 0.0;
 };
 
 }  // namespace

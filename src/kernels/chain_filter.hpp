@@ -28,77 +28,72 @@ class Filter {
 
     // kept (n, width) = the rows a_t of a sequence
     Path run(const Rows& rows, double* kept) {
-        total_ = Total{};
-        raised_ = Mask{};
-        sum_ = 1.0;
-        for (int64_t l = 0; l < width(); l += QUAD) put(u_ + l, take(m_.start + l));
-        Path path = absorb(rows, 0, kept);
-        for (int64_t t = 1; t < rows.n && path == Path::possible; ++t) {
-            multiply(m_.onward, kept, m_.k, width(), u_);
-            kept += width();
-            path = absorb(rows, t, kept);
+        const int64_t width = m_.width_of<N>();
+        Cells<N> u(u_);  // predictions
+        Cells<N> x(x_);  // the row's log likelihoods
+        Total total;
+        double sum = 1.0;
+        for (int64_t l = 0; l < width; l += QUAD) u.set(l, take(m_.start + l));
+        for (int64_t t = 0; t < rows.n; ++t, kept += width) {
+            if (t > 0) multiply(m_.onward, kept - width, m_.rows_of<N>(), width, u);
+            double top = rows.read(t, m_.beta, width, x);
+            double scale = 1.0 / sum;
+            while (!((sum = join(u, x, top, scale, kept)) >= RARE)) [[unlikely]] {
+                // The states that the row likes best are hardly possible, or not at all.
+                if (rows.has_broken(t)) return Path::broken;
+                const double best = top_of_possible(u, x);
+                if (best == NEVER) return Path::impossible;
+                if (best == top) {
+                    total.add(std::log(sum));
+                    scale /= sum;
+                }
+                top = best;
+            }
+            total.add(top);
+            total.add_log(sum);
         }
-        return path;
-    }
-
-    // Whether nothing was raised to the floor.
-    bool is_exact() const { return !m_.is_raised && !any(raised_); }
-
-    double log_evidence() const { return total_.value(); }
-
-  private:
-    int64_t width() const { return N > 0 ? N * QUAD : m_.width; }
-
-    COEM_INLINE Path absorb(const Rows& rows, int64_t t, double* a) {
-        double top = rows.read(t, m_.beta, width(), x_);
-        if (!(top < INFINITE)) return Path::broken;
-        const double scale = 1.0 / sum_;
-        join(top, scale, a);
-        if (!(sum_ >= RARE)) {  // the states that the row likes best are hardly possible
-            top = top_of_possible();
-            if (top == NEVER) return Path::impossible;
-            join(top, scale, a);
-            total_.add_log(sum_);
-            join(top, scale / sum_, a);
-        }
-        total_.add(top);
-        total_.add_log(sum_);
+        log_evidence_ = total.value();
         return Path::possible;
     }
 
-    // a = u exp(x - top) scale, and their sum
-    COEM_INLINE void join(double top, double scale, double* a) {
+    double log_evidence() const { return log_evidence_; }
+
+    // Whether nothing was raised to the floor in these rows.
+    bool is_exact(int64_t n, const double* kept) const {
+        Mask raised = {};
+        for (int64_t cell = 0; cell < n * m_.width; cell += QUAD) raised |= take(kept + cell) == FLOOR;
+        return !m_.is_raised && bits_of(raised) == 0;
+    }
+
+  private:
+    // a = u exp(x - top) scale, raised to the floor. Returns their sum, or NaN if a row is broken.
+    COEM_INLINE double join(const Cells<N>& u, const Cells<N>& x, double top, double scale,
+                            double* a) const {
         Quad part = {};
-        for (int64_t l = 0; l < width(); l += QUAD) {
-            const Quad u = take(u_ + l);
-            const Quad x = take(x_ + l);
-            const Quad floor = (x > NEVER) & (u > 0.0) ? all(FLOOR) : Quad{};
-            const Quad joint = u * (exp_below(x - top) * scale);
-            raised_ |= joint < floor;
-            put(a + l, larger(joint, floor));
+        for (int64_t l = 0; l < m_.width_of<N>(); l += QUAD) {
+            const Quad joint = u.get(l) * (exp_below(x.get(l) - top) * scale);
+            const Mask possible = (x.get(l) > NEVER) & (u.get(l) > 0.0);
+            put(a + l, only_where(possible, larger(joint, all(FLOOR))));
             part += joint;
         }
-        sum_ = sum_of(part);
+        return sum_of(part);
     }
 
     // The largest x of a possible state. The others become impossible.
-    double top_of_possible() {
+    COEM_INLINE double top_of_possible(const Cells<N>& u, Cells<N>& x) const {
         Quad most = all(NEVER);
-        for (int64_t l = 0; l < width(); l += QUAD) {
-            const Quad x = take(u_ + l) > 0.0 ? take(x_ + l) : all(NEVER);
-            put(x_ + l, x);
-            most = larger(x, most);
+        for (int64_t l = 0; l < m_.width_of<N>(); l += QUAD) {
+            x.set(l, u.get(l) > 0.0 ? x.get(l) : all(NEVER));
+            most = larger(x.get(l), most);
         }
         return largest_of(most);
     }
 
     const Model& m_;
     Buffer<double> memory_;
-    double* u_;  // (width), predictions
-    double* x_;  // (width), the row's log likelihoods
-    double sum_ = 1.0;
-    Mask raised_ = {};
-    Total total_;
+    double* u_;
+    double* x_;
+    double log_evidence_ = 0.0;
 };
 
 }  // namespace

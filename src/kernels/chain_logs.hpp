@@ -22,7 +22,8 @@ class LogPass {
         total_ = Total{};
         Path path = Path::possible;
         for (int64_t t = 0; t < rows.n && path == Path::possible; ++t) {
-            if (!(rows.read(t, m_.beta, m_.width, x_) < INFINITE)) return Path::broken;
+            Cells<0> x(x_);
+            rows.read(t, m_.beta, m_.width, x);
             for (int64_t l = 0; l < m_.k; ++l) {
                 if (x_[l] > NEVER) x_[l] += t == 0 ? m_.log_start[l] : prediction(l, kept);
             }
@@ -38,7 +39,7 @@ class LogPass {
     template <class Out>
     void smooth(const Rows& rows, const double* kept, const ChainCounts& counts, const Out& resp) {
         const double* row = kept + (rows.n - 1) * m_.width;
-        for (int64_t l = 0; l < m_.width; l += QUAD) put(g_ + l, exp_below(take(row + l)));
+        for (int64_t l = 0; l < m_.width; l += QUAD) put(g_ + l, exp_or_zero(take(row + l)));
         for (int64_t t = rows.n - 1;; --t) {
             for (int64_t l = 0; l < m_.width; l += QUAD) resp.put(t, l, take(g_ + l));
             if (t == 0) break;
@@ -65,7 +66,7 @@ class LogPass {
         if (top == NEVER) return {top, 0.0};
         Quad part = {};
         for (int64_t i = 0; i < m_.width; i += QUAD) {
-            const Quad term = exp_below(take(y + i) + take(logs + i) - top);
+            const Quad term = exp_or_zero(take(y + i) + take(logs + i) - top);
             put(terms_ + i, term);
             part += term;
         }
@@ -84,7 +85,7 @@ class LogPass {
         const double top = largest_of(most);
         if (top == NEVER) return Path::impossible;
         Quad part = {};
-        for (int64_t l = 0; l < m_.width; l += QUAD) part += exp_below(take(x_ + l) - top);
+        for (int64_t l = 0; l < m_.width; l += QUAD) part += exp_or_zero(take(x_ + l) - top);
         const double scale = std::log(sum_of(part));
         for (int64_t l = 0; l < m_.width; l += QUAD) put(y + l, take(x_ + l) - top - scale);
         total_.add(top);

@@ -41,9 +41,14 @@ struct Model {
         for (int64_t l = 0; l < width; l += QUAD) put(start + l, raised(take(log_start + l)));
         for (int64_t cell = 0; cell < width * width; cell += QUAD) {
             put(onward + cell, raised(take(logs + cell)));
-            put(onward_true + cell, exp_below(take(logs + cell)));
+            put(onward_true + cell, exp_or_zero(take(logs + cell)));
         }
     }
+
+    // The width, and how many rows of a matrix to visit, if there are N quads or an unknown number.
+    // A known number of rows that hold nothing is faster than an unknown one of rows that do.
+    template <int N> int64_t width_of() const { return N > 0 ? N * QUAD : width; }
+    template <int N> int64_t rows_of() const { return N > 0 ? N * QUAD : k; }
 
     const int64_t k;
     const int64_t width;
@@ -58,9 +63,9 @@ struct Model {
 
   private:
     Quad raised(const Quad& log_values) {
-        const Quad values = exp_below(log_values);
-        const Quad floor = log_values > NEVER ? all(FLOOR) : Quad{};
-        is_raised |= any(values < floor);
+        const Quad values = exp_or_zero(log_values);
+        const Quad floor = only_where(log_values > NEVER, all(FLOOR));
+        is_raised |= bits_of(values < floor) != 0;
         return larger(values, floor);
     }
 
@@ -87,19 +92,25 @@ struct Rows {
           allowed(seq.allowed ? seq.allowed + first * k : nullptr),
           weight(seq.weights ? seq.weights[s] : 1.0) {}
 
-    // x (width) = beta log_prob of a row, -inf where a state is not allowed. Returns the largest,
-    // or NaN if the row is broken.
-    COEM_INLINE double read(int64_t t, double beta, int64_t width, double* x) const {
+    // x (width) = beta log_prob of a row, -inf where a state is not allowed. Returns the largest;
+    // NaN is passed over.
+    template <class Row>
+    COEM_INLINE double read(int64_t t, double beta, int64_t width, Row& x) const {
         Quad most = all(NEVER);
-        Mask broken = {};
         for (int64_t l = 0; l < width; l += QUAD) {
             Quad row = beta * take_of(log_prob + t * k, l, k, NEVER);
-            broken |= ~(row < INFINITE);
-            if (allowed) row = flags_of(allowed + t * k, l, k) ? row : all(NEVER);
-            put(x + l, row);
+            if (allowed) [[unlikely]] row = closed_to(t, l, row);
+            x.set(l, row);
             most = larger(row, most);
         }
-        return any(broken) ? std::numeric_limits<double>::quiet_NaN() : largest_of(most);
+        return largest_of(most);
+    }
+
+    bool has_broken(int64_t t) const {
+        for (int64_t l = 0; l < k; ++l) {
+            if (!(log_prob[t * k + l] < INFINITE)) return true;
+        }
+        return false;
     }
 
     const int64_t first;
@@ -108,29 +119,38 @@ struct Rows {
     const double* const log_prob;
     const uint8_t* const allowed;
     const double weight;
+
+  private:
+    // What is broken stays so, allowed or not.
+    COEM_INLINE Quad closed_to(int64_t t, int64_t l, const Quad& row) const {
+        const Mask open = flags_of(allowed + t * k, l, k) | ~(row < INFINITE);
+        return open ? row : all(NEVER);
+    }
 };
 
 // A sum of many numbers whose rounding errors do not add up, and of logarithms taken together.
 class Total {
   public:
-    void add(double x) {
+    COEM_INLINE void add(double x) {
         const double next = sum_ + x;
         const double was = next - x;
         error_ += (sum_ - was) + (x - (next - was));
         sum_ = next;
     }
 
-    void add_log(double x) {
-        if (x < 1e-100 || product_ < 1e-100 || product_ > 1e100) {
+    // of a number up to 1, but not below 1e-100
+    COEM_INLINE void add_log(double x) {
+        product_ *= x;
+        if (product_ < 1e-200) [[unlikely]] {
             add(std::log(product_));
             product_ = 1.0;
         }
-        product_ *= x;
     }
 
     double value() const { return sum_ + (error_ + std::log(product_)); }
 
   private:
+
     double sum_ = 0.0;
     double error_ = 0.0;
     double product_ = 1.0;

@@ -18,7 +18,7 @@ namespace coem::COEM_ISA {
 namespace {
 
 constexpr double LIMIT = 1e125;
-constexpr int BATCH = 8;         // steps whose expected transitions are added at a time
+constexpr int BATCH = 16;        // steps whose expected transitions are added at a time
 
 // As for mixtures: below this share of its row a responsibility is nothing in single precision.
 template <class T> constexpr double NEGLIGIBLE = std::is_same_v<T, float> ? 1e-9 : 0.0;
@@ -27,7 +27,7 @@ template <class T> constexpr double NEGLIGIBLE = std::is_same_v<T, float> ? 1e-9
 template <class T>
 struct Responsibilities {
     COEM_INLINE void put(int64_t t, int64_t l, const Quad& g) const {
-        put_of(rows + t * k, l, k, g < NEGLIGIBLE<T> ? Quad{} : g);
+        put_of(rows + t * k, l, k, NEGLIGIBLE<T> > 0.0 ? only_where(g >= NEGLIGIBLE<T>, g) : g);
     }
 
     T* rows;  // (n, k)
@@ -51,72 +51,77 @@ class Smoother {
 
     // From the filtered rows of a sequence to its posteriors. False if they are not true.
     template <class Out> bool run(int64_t n, const double* kept, const Out& resp) {
-        wrong_ = Mask{};
-        for (int64_t cell = 0; cell < m_.k * width(); ++cell) sums_[cell] = 0.0;
-        const double* row = kept + (n - 1) * width();
-        for (int64_t l = 0; l < width(); l += QUAD) put(g_ + l, take(row + l));
-        normalise();
-        for (int64_t l = 0; l < width(); l += QUAD) resp.put(n - 1, l, take(g_ + l));
+        const int64_t width = m_.width_of<N>();
+        const double* row = kept + (n - 1) * width;
+        Cells<N> g(g_);  // the posterior
+        Mask wrong = {};
+        for (int64_t cell = 0; cell < m_.k * width; ++cell) sums_[cell] = 0.0;
+        for (int64_t l = 0; l < width; l += QUAD) g.set(l, take(row + l));
+        normalise(g);
+        for (int64_t l = 0; l < width; l += QUAD) resp.put(n - 1, l, g.get(l));
         int64_t steps = 0;
         for (int64_t t = n - 2; t >= 0; --t) {
-            row -= width();
-            back(row, w_ + steps * width());
-            for (int64_t i = 0; i < width(); i += QUAD) resp.put(t, i, take(g_ + i));
+            row -= width;
+            back(row, w_ + steps * width, g, wrong);
+            for (int64_t i = 0; i < width; i += QUAD) resp.put(t, i, g.get(i));
             if (++steps < BATCH && t > 0) continue;
             add_batch(row, steps);
-            normalise();
+            normalise(g);
             steps = 0;
         }
-        for (int64_t l = 0; l < width(); l += QUAD) {
-            wrong_ |= take(g_ + l) > LIMIT * take(m_.start + l);
+        for (int64_t l = 0; l < width; l += QUAD) {
+            wrong |= g.get(l) > LIMIT * take(m_.start + l);
+            put(g_ + l, g.get(l));
         }
-        return !any(wrong_);
+        return bits_of(wrong) == 0;
     }
 
     // The counts of the sequence.
     void count(double weight, const ChainCounts& counts) const {
         for (int64_t i = 0; i < m_.k; ++i) {
             counts.starts[i] += weight * g_[i];
-            const double* share = m_.onward_true + i * width();
+            const double* share = m_.onward_true + i * m_.width;
+            const double* sum = sums_ + i * m_.width;
+            double* to = counts.transitions + i * m_.k;
             for (int64_t l = 0; l < m_.k; ++l) {
-                if (share[l] == 0.0) continue;  // the sum may be infinite
-                counts.transitions[i * m_.k + l] += weight * (share[l] * sums_[i * width() + l]);
+                if (share[l] > 0.0) to[l] += weight * (share[l] * sum[l]);  // or it may be infinite
             }
         }
     }
 
   private:
-    int64_t width() const { return N > 0 ? N * QUAD : m_.width; }
-
     // From the posterior of the next row to that of a row.
-    COEM_INLINE void back(const double* a, double* w) {
-        multiply(m_.onward, a, m_.k, width(), u_);
-        for (int64_t l = 0; l < width(); l += QUAD) {
-            const Quad u = take(u_ + l);
-            const Quad v = take(g_ + l) * (u > 0.0 ? 1.0 / u : Quad{});
-            wrong_ |= v > LIMIT;
+    COEM_INLINE void back(const double* a, double* w, Cells<N>& g, Mask& wrong) const {
+        const int64_t width = m_.width_of<N>();
+        Cells<N> u(u_);
+        multiply(m_.onward, a, m_.rows_of<N>(), width, u);
+        for (int64_t l = 0; l < width; l += QUAD) {
+            const Quad v = g.get(l) * only_where(u.get(l) > 0.0, 1.0 / u.get(l));
+            wrong |= v > LIMIT;
             put(w + l, v);
         }
-        for (int64_t i = 0; i < width(); i += QUAD) {
-            const Quad g = take(a + i) * dots(m_.onward, i, w, width());
-            put(g_ + i, g < TRACE ? Quad{} : g);
+        multiply_from_left(m_.onward, w, width, g);
+        for (int64_t i = 0; i < width; i += QUAD) {
+            const Quad share = take(a + i) * g.get(i);
+            g.set(i, only_where(share > TRACE, share));
         }
     }
 
     // Rounding errors must not add up over a long sequence.
-    void normalise() {
+    COEM_INLINE void normalise(Cells<N>& g) const {
+        const int64_t width = m_.width_of<N>();
         Quad part = {};
-        for (int64_t l = 0; l < width(); l += QUAD) part += take(g_ + l);
+        for (int64_t l = 0; l < width; l += QUAD) part += g.get(l);
         const double scale = 1.0 / sum_of(part);
-        for (int64_t l = 0; l < width(); l += QUAD) {
-            const Quad g = take(g_ + l) * scale;
-            put(g_ + l, g < TRACE ? Quad{} : g);
+        for (int64_t l = 0; l < width; l += QUAD) {
+            const Quad share = g.get(l) * scale;
+            g.set(l, only_where(share > TRACE, share));
         }
     }
 
     // sums (k, width) += sum of a(i) w(l) over steps that end with the row `last`
     void add_batch(const double* last, int64_t steps) {
-        const double* a = last + (steps - 1) * width();
+        const double* a = last + (steps - 1) * m_.width_of<N>();
         int64_t i = 0;
         for (; i + 1 < m_.k; i += 2) add_batch_to<2>(i, a + i, steps);
         if (i < m_.k) add_batch_to<1>(i, a + i, steps);
@@ -124,34 +129,34 @@ class Smoother {
 
     template <int ROWS>
     COEM_INLINE void add_batch_to(int64_t i, const double* a, int64_t steps) {
-        by_quads(width(), [&](int64_t first, auto quads) {
+        const int64_t width = m_.width_of<N>();
+        by_quads(width, [&](int64_t first, auto quads) COEM_INLINED {
             constexpr int M = decltype(quads)::value;
-            double* to = sums_ + i * width() + first;
+            double* to = sums_ + i * width + first;
             Quad part[ROWS][M];
             for (int r = 0; r < ROWS; ++r) {
-                for (int q = 0; q < M; ++q) part[r][q] = take(to + r * width() + q * QUAD);
+                for (int q = 0; q < M; ++q) part[r][q] = take(to + r * width + q * QUAD);
             }
             const double* w = w_ + first;
             const double* from = a;
-            for (int64_t s = 0; s < steps; ++s, from -= width(), w += width()) {
+            for (int64_t s = 0; s < steps; ++s, from -= width, w += width) {
                 for (int q = 0; q < M; ++q) {
                     const Quad v = take(w + q * QUAD);
                     for (int r = 0; r < ROWS; ++r) part[r][q] += from[r] * v;
                 }
             }
             for (int r = 0; r < ROWS; ++r) {
-                for (int q = 0; q < M; ++q) put(to + r * width() + q * QUAD, part[r][q]);
+                for (int q = 0; q < M; ++q) put(to + r * width + q * QUAD, part[r][q]);
             }
         });
     }
 
     const Model& m_;
     Buffer<double> memory_;
-    double* g_;     // (width), the posterior
+    double* g_;     // (width), at last the posterior of the first row
     double* u_;     // (width), predictions
     double* w_;     // (BATCH, width)
     double* sums_;  // (k, width), expected transitions, to be multiplied by those of the chain
-    Mask wrong_ = {};
 };
 
 }  // namespace

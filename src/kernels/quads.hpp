@@ -10,8 +10,9 @@
 
 #include "simd.hpp"
 
-// So that a width that is known where a function is called leaves no loop inside it.
-#define COEM_INLINE inline __attribute__((always_inline))
+// A call would take vectors out of their registers, and loops would not know their lengths.
+#define COEM_INLINED __attribute__((always_inline))
+#define COEM_INLINE inline COEM_INLINED
 
 namespace {
 
@@ -38,12 +39,8 @@ COEM_INLINE Quad all(double x) { return Quad{x, x, x, x}; }
 // where scalars were just stored waits for them.
 COEM_INLINE Quad take_of(const double* row, std::int64_t l, std::int64_t k, double fill) {
     const double* p = row + l;
-    switch (k - l) {
-        case 1: return Quad{p[0], fill, fill, fill};
-        case 2: return Quad{p[0], p[1], fill, fill};
-        case 3: return Quad{p[0], p[1], p[2], fill};
-        default: return take(p);
-    }
+    if (k - l >= QUAD) [[likely]] return take(p);
+    return Quad{p[0], k - l > 1 ? p[1] : fill, k - l > 2 ? p[2] : fill, fill};
 }
 
 template <class T>
@@ -66,34 +63,87 @@ COEM_INLINE Mask flags_of(const std::uint8_t* row, std::int64_t l, std::int64_t 
     return Mask{p[0], left > 1 ? p[1] : 0, left > 2 ? p[2] : 0, left > 3 ? p[3] : 0} != 0;
 }
 
-COEM_INLINE Quad larger(const Quad& a, const Quad& b) { return a > b ? a : b; }
-
-COEM_INLINE bool any(const Mask& m) { return (m[0] | m[1]) | (m[2] | m[3]); }
-
-COEM_INLINE double sum_of(const Quad& v) { return (v[0] + v[2]) + (v[1] + v[3]); }
-
-COEM_INLINE double largest_of(const Quad& v) {
-    const double a = v[0] > v[2] ? v[0] : v[2];
-    const double b = v[1] > v[3] ? v[1] : v[3];
+// b, if one of them is NaN
+COEM_INLINE Quad larger(const Quad& a, const Quad& b) {
+#ifdef __AVX__
+    return __builtin_ia32_maxpd256(a, b);  // compilers do not always see that it is one instruction
+#else
     return a > b ? a : b;
+#endif
 }
 
-// exp for x <= 0 (Cephes' reduction and rational function), 2e-16 relative; zero below e^-708.
+// One bit for each lane.
+COEM_INLINE unsigned bits_of(const Mask& m) {
+#ifdef __AVX__
+    return static_cast<unsigned>(__builtin_ia32_movmskpd256(std::bit_cast<Quad>(m)));
+#else
+    return static_cast<unsigned>((m[0] & 1) | (m[1] & 2) | (m[2] & 4) | (m[3] & 8));
+#endif
+}
+
+COEM_INLINE Quad only_where(const Mask& m, const Quad& v) {
+    return std::bit_cast<Quad>(m & std::bit_cast<Mask>(v));
+}
+
+typedef double Half __attribute__((vector_size(16)));
+
+COEM_INLINE double sum_of(const Quad& v) {
+    const Half two = Half{v[0], v[1]} + Half{v[2], v[3]};
+    return two[0] + two[1];
+}
+
+COEM_INLINE double largest_of(const Quad& v) {
+    const Half low = {v[0], v[1]};
+    const Half high = {v[2], v[3]};
+    const Half two = low > high ? low : high;
+    return two[0] > two[1] ? two[0] : two[1];
+}
+
+// exp for x <= 0, 2e-16 relative; e^-708 for all that is less. The polynomial is that of degree 11
+// through exp at Chebyshev's points between -log(2)/2 and log(2)/2: no division, which would take
+// longer.
 COEM_INLINE Quad exp_below(const Quad& x) {
-    constexpr double lowest = -708.0;
     constexpr double magic = 6755399441055744.0;  // adding 1.5 * 2^52 rounds to an integer
-    const Quad y = x < lowest ? all(lowest) : x;
+    const Quad y = larger(all(-708.0), x);
     const Quad shifted = y * 1.4426950408889634 + magic;
     const Quad n = shifted - magic;
     const Quad r = (y - n * 6.93145751953125e-1) - n * 1.42860682030941723212e-6;
-    const Quad s = r * r;
-    const Quad p =
-        r * ((1.26177193074810590878e-4 * s + 3.02994407707441961300e-2) * s + 1.0);
-    const Quad q = ((3.00198505138664455042e-6 * s + 2.52448340349684104192e-3) * s +
-                    2.27265548208155028766e-1) * s + 2.0;
+    Quad p = 2.510038549551032e-08 * r + 2.7620088445409746e-07;
+    p = p * r + 2.7557268459997064e-06;
+    p = p * r + 2.4801521295954376e-05;
+    p = p * r + 1.9841269863053618e-04;
+    p = p * r + 1.3888888917213717e-03;
+    p = p * r + 8.333333333330062e-03;
+    p = p * r + 4.166666666662413e-02;
+    p = p * r + 1.6666666666666669e-01;
+    p = p * r + 0.5;
+    p = p * (r * r) + r;
     const Quad power = std::bit_cast<Quad>((std::bit_cast<Mask>(shifted) + 1023) << 52);
-    return x < lowest ? Quad{} : (1.0 + 2.0 * (p / (q - p))) * power;
+    return p * power + power;
 }
+
+// The same, but zero below e^-708.
+COEM_INLINE Quad exp_or_zero(const Quad& x) { return only_where(x > -708.0, exp_below(x)); }
+
+// Four cells each of a row: in registers, if the number N of quads is known,
+template <int N>
+struct Cells {
+    explicit Cells(double*) {}
+    COEM_INLINE Quad get(std::int64_t l) const { return quads[l / QUAD]; }
+    COEM_INLINE void set(std::int64_t l, const Quad& v) { quads[l / QUAD] = v; }
+
+    Quad quads[N];
+};
+
+// and otherwise in memory.
+template <>
+struct Cells<0> {
+    explicit Cells(double* memory) : row(memory) {}
+    COEM_INLINE Quad get(std::int64_t l) const { return take(row + l); }
+    COEM_INLINE void set(std::int64_t l, const Quad& v) { put(row + l, v); }
+
+    double* row;
+};
 
 // Call step(first cell, number of quads as a type) for as many as registers hold at a time.
 template <class Step> COEM_INLINE void by_quads(std::int64_t width, const Step& step) {
@@ -115,45 +165,51 @@ template <class Step> COEM_INLINE void by_quads(std::int64_t width, const Step& 
     }
 }
 
-// out (width) = x(i) and matrix(i, :) put together by `with`, over all rows i of a matrix
-// (k, width), and the results put together by `join`, beginning with `nothing`.
-template <class With, class Join>
-COEM_INLINE void fold(const double* matrix, const double* x, std::int64_t k, std::int64_t width,
-                      double nothing, double* out, const With& with, const Join& join) {
-    by_quads(width, [&](std::int64_t first, auto quads) {
-        constexpr int N = decltype(quads)::value;
-        Quad even[N];
-        Quad odd[N];  // two chains of results: one would wait for itself
-        for (int q = 0; q < N; ++q) even[q] = odd[q] = all(nothing);
+// out (width) = all rows i of a matrix (rows, width) taken together: each with x(i) by `with`, the
+// results by `join`, beginning with `nothing`.
+template <class Out, class With, class Join>
+COEM_INLINE void fold(const double* matrix, const double* x, std::int64_t rows, std::int64_t width,
+                      double nothing, Out& out, const With& with, const Join& join) {
+    by_quads(width, [&](std::int64_t first, auto quads) COEM_INLINED {
+        constexpr int M = decltype(quads)::value;
+        Quad even[M];
+        Quad odd[M];  // two chains of results: one would wait for itself
+        for (int q = 0; q < M; ++q) even[q] = odd[q] = all(nothing);
         const double* row = matrix + first;
         std::int64_t i = 0;
-        for (; i + 1 < k; i += 2, row += 2 * width) {
-            for (int q = 0; q < N; ++q) even[q] = with(even[q], x[i], take(row + q * QUAD));
-            for (int q = 0; q < N; ++q) odd[q] = with(odd[q], x[i + 1], take(row + width + q * QUAD));
+        for (; i + 1 < rows; i += 2, row += 2 * width) {
+            for (int q = 0; q < M; ++q) {
+                even[q] = with(even[q], x[i], take(row + q * QUAD));
+                odd[q] = with(odd[q], x[i + 1], take(row + width + q * QUAD));
+            }
         }
-        if (i < k) {
-            for (int q = 0; q < N; ++q) even[q] = with(even[q], x[i], take(row + q * QUAD));
+        if (i < rows) {
+            for (int q = 0; q < M; ++q) even[q] = with(even[q], x[i], take(row + q * QUAD));
         }
-        for (int q = 0; q < N; ++q) put(out + first + q * QUAD, join(even[q], odd[q]));
+        for (int q = 0; q < M; ++q) out.set(first + q * QUAD, join(even[q], odd[q]));
     });
 }
 
 // out (width) = sum_i x(i) matrix(i, :)
-COEM_INLINE void multiply(const double* matrix, const double* x, std::int64_t k,
-                          std::int64_t width, double* out) {
+template <class Out>
+COEM_INLINE void multiply(const double* matrix, const double* x, std::int64_t rows,
+                          std::int64_t width, Out& out) {
     fold(
-        matrix, x, k, width, 0.0, out,
-        [](const Quad& sum, double a, const Quad& row) { return sum + a * row; },
-        [](const Quad& a, const Quad& b) { return a + b; });
+        matrix, x, rows, width, 0.0, out,
+        [](const Quad& sum, double a, const Quad& row) COEM_INLINED { return sum + a * row; },
+        [](const Quad& a, const Quad& b) COEM_INLINED { return a + b; });
 }
 
 // out (width) = max_i x(i) + matrix(i, :)
-COEM_INLINE void add_and_maximise(const double* matrix, const double* x, std::int64_t k,
-                                  std::int64_t width, double* out) {
+template <class Out>
+COEM_INLINE void add_and_maximise(const double* matrix, const double* x, std::int64_t rows,
+                                  std::int64_t width, Out& out) {
     fold(
-        matrix, x, k, width, NEVER, out,
-        [](const Quad& most, double a, const Quad& row) { return larger(a + row, most); },
-        larger);
+        matrix, x, rows, width, NEVER, out,
+        [](const Quad& most, double a, const Quad& row) COEM_INLINED {
+            return larger(a + row, most);
+        },
+        [](const Quad& a, const Quad& b) COEM_INLINED { return larger(a, b); });
 }
 
 COEM_INLINE Quad lanes_of(const Quad& a, const Quad& b, const Mask& mask) {
@@ -173,18 +229,22 @@ COEM_INLINE Quad sum_each_of(const Quad& a, const Quad& b, const Quad& c, const 
     return lanes_of(ab, cd, Mask{0, 1, 4, 5}) + lanes_of(ab, cd, Mask{2, 3, 6, 7});
 }
 
-// matrix(i, :) . x for four rows of a matrix, from the row i on
-COEM_INLINE Quad dots(const double* matrix, std::int64_t i, const double* x, std::int64_t width) {
-    const double* row = matrix + i * width;
-    Quad a = {}, b = {}, c = {}, d = {};
-    for (std::int64_t l = 0; l < width; l += QUAD) {
-        const Quad v = take(x + l);
-        a += v * take(row + l);
-        b += v * take(row + width + l);
-        c += v * take(row + 2 * width + l);
-        d += v * take(row + 3 * width + l);
+// out (width) = matrix (width, width) times x
+template <class Out>
+COEM_INLINE void multiply_from_left(const double* matrix, const double* x, std::int64_t width,
+                                    Out& out) {
+    for (std::int64_t i = 0; i < width; i += QUAD) {
+        const double* row = matrix + i * width;
+        Quad a = {}, b = {}, c = {}, d = {};
+        for (std::int64_t l = 0; l < width; l += QUAD) {
+            const Quad v = take(x + l);
+            a += v * take(row + l);
+            b += v * take(row + width + l);
+            c += v * take(row + 2 * width + l);
+            d += v * take(row + 3 * width + l);
+        }
+        out.set(i, sum_each_of(a, b, c, d));
     }
-    return sum_each_of(a, b, c, d);
 }
 
 }  // namespace
