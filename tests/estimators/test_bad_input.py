@@ -82,11 +82,6 @@ BAD_VALUES = {
         broken(broken(X, 1, 0, np.inf), 2, 0, -np.inf),
         "view 'body', row 1: the value inf is not finite",
     ),
-    "a row partly NaN": (
-        "gaussian",
-        broken(POINTS, 2, 1, np.nan),
-        "view 'body', row 2: some of its values are NaN but not all; fill it in or make the whole",
-    ),
     "direction partly NaN": (
         "von_mises_fisher",
         broken(POINTS, 2, 1, np.nan),

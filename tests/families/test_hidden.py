@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coem import MixtureClassifier, MixtureClusterer
-from coem.families import Bernoulli, Gaussian, Multinomial
+from coem.families import Bernoulli, Gaussian, MixtureOf, Multinomial
 from tests.engines import ENGINES
 
 X = np.random.default_rng(0).standard_normal((90, 3)) + np.repeat([[0.0], [4.0], [8.0]], 30, axis=0)
@@ -16,6 +16,8 @@ SEEN = []
 @dataclass(frozen=True)
 class Watched(Gaussian):
     """A Gaussian that notes the parameters that its statistics are gathered under."""
+
+    hidden = True
 
     def stats_under(self, X, resp, theta):
         SEEN.append(theta)
@@ -33,8 +35,9 @@ def nothing_seen():
 
 
 def test_a_family_says_by_its_methods_whether_it_has_hidden_variables():
-    assert Watched().hidden
-    assert not any(family.hidden for family in (Gaussian(), Multinomial(), Bernoulli()))
+    assert MixtureOf(Multinomial()).hidden
+    assert Gaussian("full").hidden  # an entry tells about another that is missing
+    assert not any(family.hidden for family in (Gaussian("diag"), Multinomial(), Bernoulli()))
 
 
 @pytest.mark.parametrize("family", [Watched(), WatchedWide()], ids=["blocks", "wide"])

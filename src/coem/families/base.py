@@ -216,12 +216,13 @@ def stack(parts: Sequence[ThetaT]) -> ThetaT:
 
 
 def _without(stats: StatsT, row: StatsT) -> StatsT:
-    """Return the statistics less those of a row; a mass that is only rounding becomes 0."""
+    """Return the statistics less those of a row; a weight that is only rounding becomes 0."""
     rest = stats + row.scaled(-1.0)
-    before, after = (getattr(sums, "mass", None) for sums in (stats, rest))
-    if before is None or after is None:
-        return rest
-    return replace(rest, **{"mass": np.where(after > 1e-13 * before, after, 0.0)})
+    for name in ("mass", "observed"):  # the weights that sums are divided by
+        before, after = (getattr(sums, name, None) for sums in (stats, rest))
+        if before is not None and after is not None:
+            rest = replace(rest, **{name: np.where(after > 1e-13 * before, after, 0.0)})
+    return rest
 
 
 def check_values(
@@ -287,8 +288,8 @@ def _first_bad(X: Matrix, bad: Callable[[Array], Array]) -> tuple[int, Any]:
     return int(row), X[row, column]
 
 
-def check_missing_rows(X: MatrixT, view: str) -> MatrixT:
-    """Return `X` if it is real and finite, except for rows that are NaN as a whole; else raise."""
+def check_real(X: MatrixT, view: str) -> MatrixT:
+    """Return `X` if it is real and has no infinity, and no NaN if it is sparse; else raise."""
     if X.dtype.kind not in "buif":
         raise ValueError(f"view {view!r}: the values must be real numbers, not {X.dtype}")
     if is_sparse(X):
@@ -296,6 +297,14 @@ def check_missing_rows(X: MatrixT, view: str) -> MatrixT:
     if np.isinf(X).any():
         row, value = _first_bad(X, np.isinf)
         raise RowError(view, row, f": the value {value} is not finite; fill it in")
+    return X
+
+
+def check_missing_rows(X: MatrixT, view: str) -> MatrixT:
+    """Return `X` if it is real and finite, except for rows that are NaN as a whole; else raise."""
+    X = check_real(X, view)
+    if is_sparse(X):
+        return X
     missing = np.isnan(X)
     partly = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
     if partly.size:

@@ -1,22 +1,22 @@
 """Gaussian components with the covariance types of scikit-learn, and the unit type of k-means."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from numbers import Real
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from coem.families.base import Family, check_magnitude, check_missing_rows
+from coem.families import _gaps
+from coem.families._gaps import NO_MASS
+from coem.families.base import Family, check_magnitude, check_real
 from coem.stats import Stats
 from coem.typing import Array, Matrix, Rng
 
 Covariance = Literal["full", "tied", "diag", "spherical", "unit"]
 
-# Sums with less weight than this are close to underflow, so that their quotients are useless.
-_NO_MASS = 1e-200
 _cholesky = partial(lapack.dpotrf, lower=True, clean=True)  # returns a code, and does not raise
 _solve = partial(solve_triangular, lower=True, check_finite=False)
 
@@ -30,16 +30,38 @@ class GaussianTheta(NamedTuple):
 
 @dataclass(frozen=True)
 class GaussianStats(Stats):
-    """Weighted sums of 1 (k,), x (k, d) and xx': full (k, d, d), tied (1, d, d), diag (k, d) ..."""
+    """Weighted sums of 1 (k,), x (k, d) and xx': full (k, d, d), tied (1, d, d), diag (k, d) ...
+
+    If entries are missing, the sums are those of observed entries, and `observed` is the weight of
+    the rows that have an entry (k, d), or two entries (k, d, d) if full or tied. In the latter case
+    `crossed` are the sums of the first entry over the rows that have both.
+    """
 
     mass: Array
     sums: Array
     squares: Array | None
+    observed: Array | None = None  # None: no entry is missing
+    crossed: Array | None = None
+
+    def __add__(self, other: Self) -> Self:
+        """Return the statistics of both sets of rows."""
+        mine, theirs = self, other
+        if self.observed is None and other.observed is not None:
+            mine = self._spelt_out(other.observed.shape)
+        elif other.observed is None and self.observed is not None:
+            theirs = other._spelt_out(self.observed.shape)
+        return super(GaussianStats, mine).__add__(theirs)
+
+    def _spelt_out(self, shape: tuple[int, ...]) -> Self:
+        """Return the statistics of rows without missing entries in the form for missing entries."""
+        mass = self.mass.reshape(-1, *(1,) * (len(shape) - 1))
+        crossed = None if len(shape) == 2 else np.broadcast_to(self.sums[:, :, np.newaxis], shape)
+        return replace(self, observed=np.broadcast_to(mass, shape), crossed=crossed)
 
 
 @dataclass(frozen=True)
 class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
-    """Gaussian components, computed in float64. A row of which all values are NaN is empty.
+    """Gaussian components, computed in float64. NaN marks a missing entry.
 
     Parameters
     ----------
@@ -54,10 +76,25 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
     `reg` is not a prior: `log_prior` is 0, and a step of EM may lower the objective a little. With
     ``reg=0`` the M step is exact. If the mean of a column is much larger than its standard
     deviation, centre the column first.
+
+    A row with missing entries has the density of its observed entries. This is right if entries
+    are missing at random: whether an entry is missing may depend on the observed entries, but not
+    on its own value. A row that is NaN as a whole is empty. A column that is missing in all rows
+    has the mean 0 and the variance 1 in every component, and so decides nothing.
+
+    If "diag", "spherical" or "unit", columns are independent given the component, and sums over
+    the observed entries are all that the M step needs. If "full" or "tied", it takes the expected
+    values and products of the missing entries under the current parameters [1]_. At a start there
+    are none yet: it then treats the columns as independent.
+
+    References
+    ----------
+    .. [1] Ghahramani & Jordan (1994), Supervised learning from incomplete data via an EM approach.
     """
 
     covariance: Covariance = "full"
     reg: float = 1e-6
+    allows_nan: ClassVar[bool] = True
     theta_type: ClassVar[Any] = GaussianTheta
 
     def __post_init__(self) -> None:
@@ -73,9 +110,14 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         """True if the M step finds the maximum of the likelihood: there is no `reg`."""
         return self.reg == 0 or self.covariance == "unit"
 
+    @property
+    def hidden(self) -> bool:
+        """True if columns depend on each other, so that one tells about another that is missing."""
+        return self.covariance in ("full", "tied")
+
     def check(self, X: Matrix, view: str) -> Matrix:
-        """Return `X` if it is real and finite, except for rows that are NaN as a whole."""
-        X = check_missing_rows(X, view)
+        """Return `X` if it is real, and finite except for NaN, which marks missing entries."""
+        X = check_real(X, view)
         check_magnitude(X, view)
         return X
 
@@ -86,20 +128,30 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         return np.zeros(X.shape[0], dtype=bool)
 
     def encode(self, X: Matrix) -> Matrix:
-        """Return `X` in float64 with 0 for NaN; empty rows have no responsibilities."""
+        """Return `X` in float64 with 0 for empty rows, which have no responsibilities."""
         if not isinstance(X, np.ndarray):
             return X.tocsr().astype(np.float64, copy=False)
         rows = np.ascontiguousarray(X, dtype=np.float64)
-        missing = np.isnan(rows)
-        return np.where(missing, 0.0, rows) if missing.any() else rows
+        empty = self.empty(rows)
+        return np.where(empty[:, np.newaxis], 0.0, rows) if empty.any() else rows
 
     def log_prob(self, X: Matrix, theta: GaussianTheta) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""
         scales, log_det = self._scales(theta)
+        constant = log_det + X.shape[1] * np.log(2 * np.pi)
         out: Array = np.empty((X.shape[0], len(theta.means)))
         for rows, values in _chunks(X):
-            out[rows] = self._distances(values, theta.means, scales)
-        out += log_det + X.shape[1] * np.log(2 * np.pi)
+            missing = _gaps.find(values)
+            if missing is None:
+                out[rows] = self._distances(values, theta.means, scales)
+                out[rows] += constant
+            elif self.hidden:
+                gap = missing.any(axis=1)
+                part = out[rows]  # a view
+                part[~gap] = self._distances(values[~gap], theta.means, scales) + constant
+                part[gap] = _gaps.distances(values[gap], theta.means, _whites(scales), log_det)
+            else:
+                out[rows] = self._observed_distances(values, missing, theta.means, scales)
         return np.multiply(out, -0.5, out=out)
 
     def _scales(self, theta: GaussianTheta) -> tuple[Array, Array]:
@@ -137,6 +189,33 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         distances -= rows @ (2 * means / scales).T
         return np.maximum(distances, 0.0, out=distances)
 
+    def _observed_distances(
+        self, rows: Array, missing: Array, means: Array, scales: Array
+    ) -> Array:
+        """Return -2 log p of the observed entries, for independent columns."""
+        centre = means.mean(axis=0)
+        rows, means = np.where(missing, 0.0, rows - centre), means - centre
+        seen = (~missing).astype(np.float64)
+        squares = rows * rows
+        if scales.shape[1] == 1:
+            squares = squares.sum(axis=1, keepdims=True)
+        distances: Array = squares @ (1 / scales).T + seen @ (means * means / scales).T
+        distances -= rows @ (2 * means / scales).T
+        np.maximum(distances, 0.0, out=distances)
+        distances += seen @ np.broadcast_to(np.log(2 * np.pi * scales), means.shape).T
+        return distances
+
+    def terms(self, X: Matrix, theta: GaussianTheta) -> tuple[Array, Array, Array] | None:
+        """Return the terms of the observed columns of one row; None if columns are dependent."""
+        if self.hidden:
+            return None
+        row = X[0] if isinstance(X, np.ndarray) else X.toarray()[0]
+        seen = np.flatnonzero(~np.isnan(row))
+        k, d = theta.means.shape
+        variances = np.broadcast_to(theta.covariances.reshape(k, -1), (k, d))[:, seen]
+        distances = (row[seen] - theta.means[:, seen]) ** 2 / variances
+        return seen, -0.5 * (distances + np.log(2 * np.pi * variances)).T, np.zeros(k)
+
     def n_parameters(self, theta: GaussianTheta) -> int:
         """Return the number of free means and (co)variances."""
         k, d = map(int, theta.means.shape)
@@ -145,13 +224,41 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         return k * d + free[self.covariance]
 
     def stats(self, X: Matrix, resp: Array) -> GaussianStats:
-        """Return the weighted sums for means and covariances."""
+        """Return the weighted sums for means and covariances, over the observed entries."""
         resp = np.asarray(resp, dtype=np.float64)
         parts = (self._sums(values, resp[rows]) for rows, values in _chunks(X))
         return reduce(GaussianStats.__add__, parts)
 
+    def stats_under(self, X: Matrix, resp: Array, theta: GaussianTheta | None) -> GaussianStats:
+        """Return the expected sums under `theta` if columns are dependent, else `stats`."""
+        if theta is None or not self.hidden:
+            return self.stats(X, resp)
+        resp, whites = np.asarray(resp, dtype=np.float64), _whites(self._scales(theta)[0])
+        parts = (
+            self._expected(values, resp[rows], theta.means, whites) for rows, values in _chunks(X)
+        )
+        return reduce(GaussianStats.__add__, parts)
+
+    def _expected(self, rows: Array, resp: Array, means: Array, whites: Array) -> GaussianStats:
+        missing = _gaps.find(rows)
+        if missing is None:
+            return self._sums(rows, resp)
+        gap = missing.any(axis=1)
+        sums, squares = _gaps.moments(rows[gap], resp[gap], means, whites)
+        squares = squares if self.covariance == "full" else squares.sum(axis=0, keepdims=True)
+        whole = self._sums(rows[~gap], resp[~gap])
+        return whole + GaussianStats(resp[gap].sum(axis=0), sums, squares)
+
     def _sums(self, rows: Array, resp: Array) -> GaussianStats:
+        missing, observed = _gaps.find(rows), None
         squares: Array | None = None
+        if missing is not None and self.hidden:
+            squares, crossed, pairs = _gaps.observed_moments(rows, missing, resp)
+            sums = np.diagonal(crossed, axis1=1, axis2=2)
+            squares = squares if self.covariance == "full" else squares.sum(axis=0, keepdims=True)
+            return GaussianStats(resp.sum(axis=0), sums, squares, pairs, crossed)
+        if missing is not None:
+            rows, observed = np.where(missing, 0.0, rows), resp.T @ ~missing
         if self.covariance == "diag":
             squares = resp.T @ (rows * rows)
         elif self.covariance == "spherical":
@@ -161,16 +268,18 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
             # NumPy recognises A'A: that is half the work, and exactly symmetric.
             weighted = (rows * root[:, None] for root in np.sqrt(weights).T)
             squares = np.stack([part.T @ part for part in weighted])
-        return GaussianStats(resp.sum(axis=0), resp.T @ rows, squares)
+        return GaussianStats(resp.sum(axis=0), resp.T @ rows, squares, observed)
 
     def estimate(self, stats: GaussianStats) -> GaussianTheta:
         """Return means and covariances; a component without mass gets those of all rows."""
         k, d = stats.sums.shape
-        if not stats.mass.sum() > _NO_MASS:
+        if not stats.mass.sum() > NO_MASS:
             shape = (k,) if stats.squares is None else (k, *stats.squares.shape[1:])
             ones = np.eye(d) if len(shape) == 3 else np.ones(())
             return GaussianTheta(np.zeros((k, d)), np.broadcast_to(ones, shape))
-        dead = ~(stats.mass > _NO_MASS)
+        dead = ~(stats.mass > NO_MASS)
+        if stats.observed is not None:
+            return self._estimate_observed(stats, dead)
         mass = _pool(stats.mass, dead)
         means = _pool(stats.sums, dead) / mass[:, None]
         if stats.squares is None:
@@ -183,9 +292,35 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
             return GaussianTheta(means, self._lift(second - means[:, :, None] * means[:, None]))
         if self.covariance == "spherical":
             second, first = second / d, first.mean(axis=1)
-        # By rounding, a variance may be below 0, or be 0 if reg is 0.
-        lowest = self.reg or 1e-16 * second
-        return GaussianTheta(means, np.maximum(second - first + self.reg, lowest))
+        return GaussianTheta(means, self._raise(second - first, second))
+
+    def _estimate_observed(self, stats: GaussianStats, dead: Array) -> GaussianTheta:
+        """Return the parameters for sums over observed entries."""
+        observed, squares, crossed = stats.observed, stats.squares, stats.crossed
+        assert observed is not None
+        columns = observed if crossed is None else np.diagonal(observed, axis1=1, axis2=2)
+        means = _gaps.column_means(columns, stats.sums, 0.0)
+        if squares is None:
+            return GaussianTheta(means, np.ones(len(means)))
+        if crossed is not None:
+            sums = [stats.mass, squares, observed, crossed]
+            if self.covariance == "full":
+                sums = [_pool(part, dead) for part in sums]
+            matrices = self._lift(_gaps.covariances(means, *sums))
+            return GaussianTheta(means, np.broadcast_to(matrices, observed.shape))
+        if self.covariance == "diag":
+            second, first = _gaps.column_means(columns, squares, 1.0), means * means
+        else:
+            columns = _pool(columns, dead)
+            total = columns.sum(axis=1)
+            second = _pool(squares, dead) / total
+            first = (columns * means * means).sum(axis=1) / total
+        return GaussianTheta(means, self._raise(second - first, second))
+
+    def _raise(self, variances: Array, second: Array) -> Array:
+        """Add reg to variances, and raise what rounding has left too low."""
+        # Rounding may leave a variance below 0, or at 0 where there is no reg to keep it up.
+        return np.maximum(variances + self.reg, self.reg or 1e-16 * second)
 
     def _lift(self, matrices: Array) -> Array:
         """Return matrices with reg on the diagonals and no eigenvalue below it."""
@@ -235,6 +370,11 @@ def _chunks(X: Matrix) -> Iterator[tuple[slice, Array]]:
     for begin in range(0, max(X.shape[0], 1), size):
         rows = slice(begin, begin + size)
         yield rows, X[rows] if isinstance(X, np.ndarray) else X[rows].toarray()
+
+
+def _whites(factors: Array) -> Array:
+    """Return what whitens rows, ``(x - mean) @ white``, for Cholesky factors (k, d, d)."""
+    return np.stack([_solve(factor, np.eye(len(factor))).T for factor in factors])
 
 
 def _pool(values: Array, dead: Array) -> Array:

@@ -52,17 +52,30 @@ class Distances:
 
 
 def scaled(X: Matrix) -> tuple[Matrix, Array]:
-    """Return unit rows if sparse, else centred ones of unit mean square, and their squares."""
+    """Return unit rows if sparse, else centred ones of unit mean square, and their squares.
+
+    A missing entry (NaN) counts as the mean of its column.
+    """
     if is_sparse(X):
         X = X.astype(np.float64, copy=True)  # in double: small integers do not hold products
         X.sum_duplicates()
         X = normalize(X, copy=False)
         return X, squares_of(X)
-    X = np.asarray(X, dtype=np.float64)
+    X = filled(np.asarray(X, dtype=np.float64))
     X = X - X.mean(axis=0)
     squares = squares_of(X)
     scale = max(float(squares.mean()), float(np.finfo(np.float64).tiny))
     return X / np.sqrt(scale), squares / scale
+
+
+def filled(X: Array, weight: Array | None = None) -> Array:
+    """Return dense rows with the mean of the observed entries of a column in the place of NaN."""
+    if not np.isnan(np.vdot(X, X)):
+        return X
+    seen = ~np.isnan(X)
+    by = seen.astype(np.float64) if weight is None else seen * weight[:, np.newaxis]
+    total = np.einsum("nd,nd->d", by, np.where(seen, X, 0.0))
+    return np.where(seen, X, total / np.maximum(by.sum(axis=0), np.finfo(np.float64).tiny))
 
 
 def squares_of(X: Matrix) -> Array:

@@ -16,7 +16,7 @@ from coem.engine.sessions import WholeSession
 from coem.families import Gaussian, VonMisesFisher
 from coem.families.base import AnyFamily
 from coem.families.mixture_of import innermost
-from coem.initialise.seeds import Distances, by_content, choose_apart, squares_of
+from coem.initialise.seeds import Distances, by_content, choose_apart, filled, squares_of
 from coem.latent.block import Partition
 from coem.latent.emissions import Emissions
 from coem.latent.mixture import Mixture
@@ -163,15 +163,21 @@ def _tf_idf(X: CSR, mass: Array) -> CSR:
 
 
 def _standardised(X: Matrix, mass: Array) -> Matrix:
-    """Return rows whose columns have equal variances that sum to 1; sparse rows are not centred."""
+    """Return rows whose columns have equal variances that sum to 1; sparse rows are not centred.
+
+    A missing entry (NaN) becomes the mean of its column, and does not change its variance.
+    """
     share = mass / max(float(mass.sum()), 1e-300)
+    observed: float | Array = 1.0
+    if not is_sparse(X) and np.isnan(X).any():
+        observed, X = np.maximum(share @ ~np.isnan(X), 1e-300), filled(X, share)
     mean = np.asarray(share @ X)
     if is_sparse(X):
         squares = np.asarray(share @ X.multiply(X).tocsr())
         spread = np.sqrt(np.maximum(squares - mean * mean, 0.0))
     else:
         X = np.asarray(X - mean)
-        spread = np.sqrt(share @ (X * X))
+        spread = np.sqrt(share @ (X * X) / observed)
     varied = spread > 1e-12 * np.abs(mean)  # the spread of a constant column is a rounding error
     by = np.divide(1.0, spread, out=np.zeros(len(spread)), where=varied)
     by /= np.sqrt(max(int(varied.sum()), 1))
