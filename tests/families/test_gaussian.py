@@ -15,6 +15,7 @@ from scipy import integrate, stats
 from sklearn.mixture import GaussianMixture
 from sklearn.mixture._gaussian_mixture import _estimate_gaussian_parameters
 
+from coem.families import _distances
 from coem.families.gaussian import Gaussian, GaussianTheta
 
 TYPES = ["full", "tied", "diag", "spherical", "unit"]
@@ -197,6 +198,38 @@ def test_many_rows_are_cut_without_trace(rng: Any) -> None:
     # Sums of 10,000 terms: their rounding is some 1e-12.
     squares: Any = family.stats(X, resp).squares
     np.testing.assert_allclose(squares, expected, rtol=1e-9, atol=1e-9)
+
+
+@every_type
+@pytest.mark.parametrize(("n", "k", "d"), [(3, 2, 40), (700, 6, 10), (2500, 1, 20)])
+def test_pieces_of_rows_and_of_components_leave_no_trace(
+    covariance: Any, n: int, k: int, d: int, rng: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(_distances, "WIDEST", 32)  # less than 40 columns, or 6 times 10
+    monkeypatch.setattr(_distances, "CELLS", 2**11)
+    means, X = rng.standard_normal((k, d)), rng.standard_normal((n, d))
+    shape = {"full": (k, d, d), "tied": (k, d, d), "diag": (k, d)}.get(covariance, (k,))
+    covariances = np.ones(shape) + np.eye(d) if len(shape) == 3 else np.full(shape, 2.0)
+    if covariance == "unit":
+        covariances = np.ones(k)
+    family, theta = Gaussian(covariance), GaussianTheta(means, covariances)
+    found = family.log_prob(X, theta)
+    for row in (0, n // 2, n - 1):
+        np.testing.assert_allclose(
+            found[row], family.log_prob(X[row : row + 1], theta)[0], rtol=1e-12
+        )
+        z = X[row] - means
+        distances = (z * z).sum(axis=1) / (1 if covariance == "unit" else 2)
+        log_det = 0.0 if covariance == "unit" else d * np.log(2)
+        if len(shape) == 3:  # identity plus ones (Sherman-Morrison)
+            distances = (z * z).sum(axis=1) - z.sum(axis=1) ** 2 / (1 + d)
+            log_det = np.log1p(d)
+        expected = -0.5 * (distances + log_det + d * np.log(2 * np.pi))
+        np.testing.assert_allclose(found[row], expected, rtol=1e-10)
+    resp = rng.dirichlet(np.ones(k), n)
+    whole, cut = family.stats(X, resp), n // 3
+    parts = family.stats(X[:cut], resp[:cut]) + family.stats(X[cut:], resp[cut:])
+    assert_equal_stats(whole, parts)
 
 
 @every_type

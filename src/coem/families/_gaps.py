@@ -18,12 +18,13 @@ from coem.typing import Array
 
 # Sums with less weight than this are about to underflow, and their quotients mean nothing.
 NO_MASS = 1e-200
+SEVERAL = 8  # rows of a pattern, on average, for which a product of matrices pays
 
 
 class Gaps(NamedTuple):
     """Rows that have the same number of missing entries."""
 
-    rows: Array  # (n,) their places
+    rows: Array  # (n,) their places, pattern after pattern
     pattern: Array  # (n,) of each row
     columns: Array  # (n_patterns, m): the missing entries of each pattern
 
@@ -35,14 +36,8 @@ class Condition(NamedTuple):
     log_det: Array  # (n_patterns,) of the precisions of the missing entries
 
 
-def find(rows: Array) -> Array | None:
-    """Return which entries are missing, (n, d) bool, or None if there are none."""
-    # A sum is NaN if one of its terms is, and needs no array of its own.
-    return np.isnan(rows) if np.isnan(np.vdot(rows, rows)) else None
-
-
-def distances(rows: Array, means: Array, whites: Array, log_det: Array) -> Array:
-    """Return -2 log p (n, k) of the observed entries of rows that all have gaps.
+def log_prob(rows: Array, means: Array, whites: Array, log_det: Array) -> Array:
+    """Return the log densities (n, k) of the observed entries of rows that all have gaps.
 
     `whites` (k or 1, d, d) are such that ``(x - mean) @ white`` has unit covariance; `log_det`
     are the log determinants of the covariances, (k,) or (1,).
@@ -58,7 +53,26 @@ def distances(rows: Array, means: Array, whites: Array, log_det: Array) -> Array
             for gap, condition in zip(gaps, conditions, strict=True):
                 own[gap.rows] += condition.log_det[gap.pattern]
     out += log_det + (~missing).sum(axis=1, keepdims=True) * np.log(2 * np.pi)
-    return out
+    return np.multiply(out, -0.5, out=out)
+
+
+def independent_log_prob(rows: Array, means: Array, variances: Array) -> Array:
+    """Return the log densities (n, k) of observed entries if columns are independent.
+
+    `variances` are (k, d), or (k, 1) if a component has one for all columns.
+    """
+    missing = np.isnan(rows)
+    centre = means.mean(axis=0)
+    rows, means = np.where(missing, 0.0, rows - centre), means - centre
+    seen = (~missing).astype(np.float64)
+    squares = rows * rows
+    if variances.shape[1] == 1:
+        squares = squares.sum(axis=1, keepdims=True)
+    out: Array = squares @ (1 / variances).T + seen @ (means * means / variances).T
+    out -= rows @ (2 * means / variances).T
+    np.maximum(out, 0.0, out=out)
+    out += seen @ np.broadcast_to(np.log(2 * np.pi * variances), means.shape).T
+    return np.multiply(out, -0.5, out=out)
 
 
 def moments(rows: Array, resp: Array, means: Array, whites: Array) -> tuple[Array, Array]:
@@ -148,6 +162,7 @@ def _group(missing: Array) -> list[Gaps]:
     for size in np.unique(sizes).tolist():
         mine = np.flatnonzero(sizes == size)
         rows = np.flatnonzero(sizes[which] == size)
+        rows = rows[np.argsort(which[rows], kind="stable")]
         columns = np.nonzero(patterns[mine])[1].reshape(len(mine), size)
         groups.append(Gaps(rows, np.searchsorted(mine, which[rows]), columns))
     return groups
@@ -178,9 +193,18 @@ def _completed(
     np.copyto(centred, 0.0, where=np.isnan(centred))
     whitened = centred @ white
     for (rows, pattern, columns), (gains, _) in zip(gaps, conditions, strict=True):
-        found = gains[pattern] @ whitened[rows, :, np.newaxis]
-        centred[rows[:, np.newaxis], columns[pattern]] = -found[:, :, 0]
+        found = _expected(whitened[rows], pattern, gains)
+        centred[rows[:, np.newaxis], columns[pattern]] = -found
     return centred
+
+
+def _expected(whitened: Array, pattern: Array, gains: Array) -> Array:
+    """Return minus the expected entries (n, m) of rows that come pattern after pattern."""
+    if len(pattern) < SEVERAL * len(gains):
+        return np.asarray((gains[pattern] @ whitened[:, :, np.newaxis])[:, :, 0])
+    cuts = np.searchsorted(pattern, np.arange(1, len(gains)))
+    pairs = zip(np.split(whitened, cuts), gains, strict=True)
+    return np.concatenate([part @ gain.T for part, gain in pairs])
 
 
 def _spread(gap: Gaps, condition: Condition, weights: Array, d: int) -> Array:

@@ -7,9 +7,9 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import lapack
 
-from coem.families import _gaps
+from coem.families import _distances, _gaps, _moments
 from coem.families._gaps import NO_MASS
 from coem.families.base import Family, check_magnitude, check_real
 from coem.stats import Stats
@@ -18,7 +18,7 @@ from coem.typing import Array, Matrix, Rng
 Covariance = Literal["full", "tied", "diag", "spherical", "unit"]
 
 _cholesky = partial(lapack.dpotrf, lower=True, clean=True)  # returns a code, and does not raise
-_solve = partial(solve_triangular, lower=True, check_finite=False)
+_invert = partial(lapack.dtrtri, lower=True)
 
 
 class GaussianTheta(NamedTuple):
@@ -138,72 +138,53 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
     def log_prob(self, X: Matrix, theta: GaussianTheta) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""
         scales, log_det = self._scales(theta)
-        constant = log_det + X.shape[1] * np.log(2 * np.pi)
         out: Array = np.empty((X.shape[0], len(theta.means)))
         for rows, values in _chunks(X):
-            missing = _gaps.find(values)
-            if missing is None:
-                out[rows] = self._distances(values, theta.means, scales)
-                out[rows] += constant
-            elif self.hidden:
-                gap = missing.any(axis=1)
-                part = out[rows]  # a view
-                part[~gap] = self._distances(values[~gap], theta.means, scales) + constant
-                part[gap] = _gaps.distances(values[gap], theta.means, _whites(scales), log_det)
+            found = out[rows]  # a view
+            self._fill(found, values, theta.means, scales, log_det)
+            if not np.isnan(found[:, :1].sum()):  # all densities of a row with a gap are NaN
+                continue
+            gap = np.isnan(values).any(axis=1)
+            if self.hidden:
+                found[gap] = _gaps.log_prob(values[gap], theta.means, scales, log_det)
             else:
-                out[rows] = self._observed_distances(values, missing, theta.means, scales)
-        return np.multiply(out, -0.5, out=out)
+                found[gap] = _gaps.independent_log_prob(values[gap], theta.means, scales)
+        return out
 
     def _scales(self, theta: GaussianTheta) -> tuple[Array, Array]:
-        """Return factors (k, d, d), tied (1, d, d), or variances (k, d) or (k, 1); log det."""
+        """Return what whitens (k, d, d), tied (1, d, d), or variances (k, d) or (k, 1); log det.
+
+        A matrix whitens if ``(x - mean) @ white`` has the unit covariance.
+        """
         if theta.covariances.ndim == 3:
             matrices = theta.covariances[: 1 if self.covariance == "tied" else None]
             factors, failures = zip(*map(_cholesky, matrices), strict=True)
-            scales, positive = np.stack(factors), np.equal(failures, 0)
-            pivots = np.diagonal(scales, axis1=1, axis2=2) ** 2
+            positive = np.equal(failures, 0)
+            pivots = np.stack([np.diagonal(factor) for factor in factors]) ** 2
         else:
-            scales = pivots = theta.covariances.reshape(len(theta.means), -1)
+            pivots = theta.covariances.reshape(len(theta.means), -1)
             positive = (pivots > 0).all(axis=1)
         if not positive.all():
             raise ValueError(
                 f"component {positive.argmin()}: its covariance is not positive definite, its rows "
                 f"lie too close together; raise reg (now {self.reg:g})"
             )
-        return scales, np.log(pivots).mean(axis=1) * theta.means.shape[1]
+        log_det = np.log(pivots).mean(axis=1) * theta.means.shape[1]
+        if theta.covariances.ndim == 3:
+            return np.stack([_invert(factor)[0].T for factor in factors]), log_det
+        return pivots, log_det
 
-    def _distances(self, rows: Array, means: Array, scales: Array) -> Array:
-        """Return squared Mahalanobis distances, of shape (n_rows, n_components)."""
+    def _fill(self, out: Array, rows: Array, means: Array, scales: Array, log_det: Array) -> None:
+        """Fill `out` with the log densities of rows without missing entries."""
+        constant = -0.5 * (log_det + rows.shape[1] * np.log(2 * np.pi))
         if self.covariance == "full":
-            white = (_solve(s, (rows - mean).T) for mean, s in zip(means, scales, strict=True))
-            return np.stack([(part * part).sum(axis=0) for part in white], axis=1)
-        # Distances do not depend on the origin, but rounding errors are smallest near it.
-        centre = means.mean(axis=0)
-        rows, means = rows - centre, means - centre
+            _distances.whitened(rows, means, scales, constant, out)
+            return
         if self.covariance == "tied":
-            rows, means = _solve(scales[0], rows.T).T, _solve(scales[0], means.T).T
-            scales = np.ones((len(means), 1))
-        squares, offsets = rows * rows, means * means
-        if scales.shape[1] == 1:
-            squares, offsets = (part.sum(axis=1, keepdims=True) for part in (squares, offsets))
-        distances: Array = squares @ (1 / scales).T + (offsets / scales).sum(axis=1)
-        distances -= rows @ (2 * means / scales).T
-        return np.maximum(distances, 0.0, out=distances)
-
-    def _observed_distances(
-        self, rows: Array, missing: Array, means: Array, scales: Array
-    ) -> Array:
-        """Return -2 log p of the observed entries, for independent columns."""
-        centre = means.mean(axis=0)
-        rows, means = np.where(missing, 0.0, rows - centre), means - centre
-        seen = (~missing).astype(np.float64)
-        squares = rows * rows
-        if scales.shape[1] == 1:
-            squares = squares.sum(axis=1, keepdims=True)
-        distances: Array = squares @ (1 / scales).T + seen @ (means * means / scales).T
-        distances -= rows @ (2 * means / scales).T
-        np.maximum(distances, 0.0, out=distances)
-        distances += seen @ np.broadcast_to(np.log(2 * np.pi * scales), means.shape).T
-        return distances
+            centre = means.mean(axis=0)
+            rows, means = (rows - centre) @ scales[0], (means - centre) @ scales[0]
+            scales, constant = np.ones((len(means), 1)), np.repeat(constant, len(means))
+        _distances.expanded(rows, means, scales, constant, out)
 
     def terms(self, X: Matrix, theta: GaussianTheta) -> tuple[Array, Array, Array] | None:
         """Return the terms of the observed columns of one row; None if columns are dependent."""
@@ -233,42 +214,50 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         """Return the expected sums under `theta` if columns are dependent, else `stats`."""
         if theta is None or not self.hidden:
             return self.stats(X, resp)
-        resp, whites = np.asarray(resp, dtype=np.float64), _whites(self._scales(theta)[0])
+        resp, whites = np.asarray(resp, dtype=np.float64), self._scales(theta)[0]
         parts = (
             self._expected(values, resp[rows], theta.means, whites) for rows, values in _chunks(X)
         )
         return reduce(GaussianStats.__add__, parts)
 
     def _expected(self, rows: Array, resp: Array, means: Array, whites: Array) -> GaussianStats:
-        missing = _gaps.find(rows)
-        if missing is None:
-            return self._sums(rows, resp)
-        gap = missing.any(axis=1)
+        whole = self._complete(rows, resp)
+        if whole is not None:
+            return whole
+        gap = np.isnan(rows).any(axis=1)
         sums, squares = _gaps.moments(rows[gap], resp[gap], means, whites)
         squares = squares if self.covariance == "full" else squares.sum(axis=0, keepdims=True)
         whole = self._sums(rows[~gap], resp[~gap])
         return whole + GaussianStats(resp[gap].sum(axis=0), sums, squares)
 
     def _sums(self, rows: Array, resp: Array) -> GaussianStats:
-        missing, observed = _gaps.find(rows), None
-        squares: Array | None = None
-        if missing is not None and self.hidden:
+        whole = self._complete(rows, resp)
+        if whole is not None:
+            return whole
+        missing = np.isnan(rows)
+        if self.hidden:
             squares, crossed, pairs = _gaps.observed_moments(rows, missing, resp)
             sums = np.diagonal(crossed, axis1=1, axis2=2)
             squares = squares if self.covariance == "full" else squares.sum(axis=0, keepdims=True)
-            return GaussianStats(resp.sum(axis=0), sums, squares, pairs, crossed)
-        if missing is not None:
-            rows, observed = np.where(missing, 0.0, rows), resp.T @ ~missing
+            return GaussianStats(_moments.totals(resp), sums, squares, pairs, crossed)
+        filled = self._complete(np.where(missing, 0.0, rows), resp)
+        assert filled is not None
+        return replace(filled, observed=resp.T @ ~missing)
+
+    def _complete(self, rows: Array, resp: Array) -> GaussianStats | None:
+        """Return the sums of rows without missing entries, or None if there are any."""
+        sums = resp.T @ rows
+        if np.isnan(sums).any() and np.isnan(rows).any():
+            return None
+        squares: Array | None = None
         if self.covariance == "diag":
-            squares = resp.T @ (rows * rows)
+            squares = _moments.column_squares(rows, resp)
         elif self.covariance == "spherical":
-            squares = resp.T @ (rows * rows).sum(axis=1)
+            squares = _moments.squares(rows, resp)
         elif self.covariance != "unit":
             weights = resp if self.covariance == "full" else resp.sum(axis=1, keepdims=True)
-            # NumPy recognises A'A: that is half the work, and exactly symmetric.
-            weighted = (rows * root[:, None] for root in np.sqrt(weights).T)
-            squares = np.stack([part.T @ part for part in weighted])
-        return GaussianStats(resp.sum(axis=0), resp.T @ rows, squares, observed)
+            squares = _moments.products(rows, weights)
+        return GaussianStats(_moments.totals(resp), sums, squares)
 
     def estimate(self, stats: GaussianStats) -> GaussianTheta:
         """Return means and covariances; a component without mass gets those of all rows."""
@@ -366,15 +355,10 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
 
 def _chunks(X: Matrix) -> Iterator[tuple[slice, Array]]:
     """Yield slices of rows with their dense values, at most 32 MB each; at least one slice."""
-    size = int(np.clip(2**22 // max(X.shape[1], 1), 1, 4096))
+    size = min(max(2**22 // max(X.shape[1], 1), 1), 4096)
     for begin in range(0, max(X.shape[0], 1), size):
         rows = slice(begin, begin + size)
         yield rows, X[rows] if isinstance(X, np.ndarray) else X[rows].toarray()
-
-
-def _whites(factors: Array) -> Array:
-    """Return what whitens rows, ``(x - mean) @ white``, for Cholesky factors (k, d, d)."""
-    return np.stack([_solve(factor, np.eye(len(factor))).T for factor in factors])
 
 
 def _pool(values: Array, dead: Array) -> Array:
