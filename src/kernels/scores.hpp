@@ -13,11 +13,28 @@ namespace {
 constexpr int RUN = 8;        // products summed in T before they join a double
 constexpr int MAX_UNITS = 8;  // vectors of LANES sums that stay in registers
 
+using Half = HalfOf<double>::type;
+
+// What is added at a time. Compilers take a vector of eight doubles apart one by one.
+template <class T> struct PartOf { using type = Vec<T>; };
+template <> struct PartOf<double> { using type = Half; };
+template <class T> using Part = typename PartOf<T>::type;
+
+inline void add_part(const Half& part, Half* total) { *total += part; }
+
+inline void add_part(const Vec<float>& part, Half* total) {
+    float lanes[LANES];
+    store(lanes, part);
+    total[0] += load_half<double>(lanes);
+    total[1] += load_half<double>(lanes + LANES / 2);
+}
+
 // Sums of N vectors of components, kept in registers over the words of the row. A run of words is
 // summed in T and the runs in double, so that a long row costs no digits.
 template <class T, int N>
 void score_units(const Rows<T>& row, const T* table, int64_t k, double* out) {
-    using Half = typename HalfOf<double>::type;
+    constexpr int WIDE = sizeof(Part<T>) / sizeof(T);
+    constexpr int PARTS = N * LANES / WIDE;
     const int32_t* const index = row.index;
     const T* const value = row.value;
     const int64_t length = row.length;
@@ -25,7 +42,7 @@ void score_units(const Rows<T>& row, const T* table, int64_t k, double* out) {
     Half total[2 * N] = {};
     for (int64_t start = 0; start < length; start += RUN) {
         const int64_t stop = start + RUN < length ? start + RUN : length;
-        Vec<T> sum[N] = {};
+        Part<T> sum[PARTS] = {};
         for (int64_t p = start; p < stop; ++p) {
             if (p < reach) {
                 const T* soon = table + int64_t{index[p + AHEAD]} * k;
@@ -35,14 +52,13 @@ void score_units(const Rows<T>& row, const T* table, int64_t k, double* out) {
             }
             const T* word = table + int64_t{index[p]} * k;
             const T x = value[p];
-            for (int u = 0; u < N; ++u) sum[u] += x * load(word + u * LANES);
+            for (int u = 0; u < PARTS; ++u) {
+                Part<T> v;
+                std::memcpy(&v, word + u * WIDE, sizeof v);
+                sum[u] += x * v;
+            }
         }
-        for (int u = 0; u < N; ++u) {
-            T lanes[LANES];
-            store(lanes, sum[u]);
-            total[2 * u] += load_half<double>(lanes);
-            total[2 * u + 1] += load_half<double>(lanes + LANES / 2);
-        }
+        for (int u = 0; u < PARTS; ++u) add_part(sum[u], total + u * 2 * N / PARTS);
     }
     std::memcpy(out, total, sizeof total);
 }
@@ -77,8 +93,9 @@ void scores(const Csr& X, const T* table, int64_t k, double* out) {
     Rows<T> row(X);
     for (int64_t i = 0; i < row.size(); ++i) {
         row.seek(i);
-        score_row(row, table, k, sums);
-        for (int64_t j = 0; j < k; ++j) out[i * k + j] = sums[j];
+        double* to = out + i * k;
+        score_row(row, table, k, k % LANES == 0 ? to : sums);
+        for (int64_t j = 0; j < k && k % LANES != 0; ++j) to[j] = sums[j];
     }
 }
 
