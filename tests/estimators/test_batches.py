@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.naive_bayes import MultinomialNB
 
 from coem import MixtureClassifier, MixtureClusterer, Views, load
 from coem.datasets import fetch_20newsgroups
@@ -107,6 +108,19 @@ def test_stepwise_em_with_labels():
         twin.learn(views, np.where(known, 1.0, 0.4), allowed, m_step=not first)
         close(model, twin)
     assert model.score(VIEWS, np.array(["a", "b", "c"])[GROUP]) > 0.7
+
+
+def test_batches_with_all_labels_are_naive_bayes():
+    X, y = VIEWS["body"], GROUP
+    model = MixtureClassifier(dtype=np.float64)
+    for rows in batches():
+        model.partial_fit(X[rows], y[rows])
+    np.testing.assert_allclose(
+        model.theta_["view0"], MultinomialNB().fit(X, y).feature_log_prob_, rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        model.predict_proba(X), MixtureClassifier(dtype=np.float64).fit(X, y).predict_proba(X)
+    )
 
 
 def test_mini_batch_spherical_k_means():

@@ -76,8 +76,11 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
     eta : float or Schedule, default=0.7
         Consensus weight of several views, as for `MixtureClusterer`. Below 1, a view also learns
         from its own posterior, and so keeps more of what its labelled rows taught it.
-    family, coupling, beta, posterior, weights, assign, max_iter, tol, patience, step, dtype,
-    n_jobs, random_state, engine, checkpoint, verbose
+    step : {"forget", "sum"} or StepSize, default="sum"
+        As for `MixtureClusterer`. By default all rows count the same, because the statistics of
+        labelled rows do not become outdated.
+    family, coupling, beta, posterior, weights, assign, max_iter, tol, patience, dtype, n_jobs,
+    random_state, engine, checkpoint, verbose
         As for `MixtureClusterer`. Here, mixture weights are P(class) P(component | class), with one
         pseudo-row per class and per component of a class (Eq. 3.10, 3.11).
 
@@ -129,7 +132,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         max_iter: int | None = None,
         tol: float = 1e-6,
         patience: int | None = None,
-        step: str | StepSize = "forget",
+        step: str | StepSize = "sum",
         dtype: Precision = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
