@@ -69,6 +69,7 @@ experiments: setup
 	$(BIN)/python benchmarks/inits.py --parts
 	$(BIN)/python benchmarks/as_traffic.py
 	$(BIN)/python benchmarks/couple_mixtures.py
+	$(BIN)/python benchmarks/batches.py
 	$(BIN)/python benchmarks/coupled_runs.py
 	$(BIN)/python benchmarks/coupled_runs.py --start both --pairs 5
 	$(BIN)/python benchmarks/coupled_runs.py --data medline --k 50 --many 3

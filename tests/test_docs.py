@@ -30,6 +30,7 @@ NAMES = (
     "docs/adding-a-coupling.md",
     "docs/report.md",
     "docs/hidden-markov-models.md",
+    "docs/batches.md",
     "docs/papers/bickel-scheffer-2004.md",
     "README.md",
     "docs/recipes.md",
