@@ -11,7 +11,7 @@ import pytest
 from scipy import optimize, stats
 from scipy.special import logsumexp
 
-from coem import MixtureClassifier, MixtureClusterer
+from coem import HiddenMarkovModel, MixtureClassifier, MixtureClusterer
 from coem.families import Gaussian
 from coem.families.gaussian import GaussianTheta
 from coem.latent.block import Partition
@@ -311,6 +311,17 @@ def test_the_objective_never_falls(covariance: Any, posterior: str) -> None:
     assert len(objectives) == 40
     assert np.diff(objectives).min() >= -1e-9 * np.abs(objectives).max()
     assert objectives[-1] > objectives[0]
+
+
+@dependent
+def test_a_chain_of_one_state_is_a_mixture_of_one_component(covariance: Any) -> None:
+    X, family = some_rows(), Gaussian(covariance, reg=0.0)
+    options: Any = {"family": family, "max_iter": 8, "tol": 0}
+    chain = HiddenMarkovModel(1, **options).fit(X, lengths=[25, 35])
+    mixture = MixtureClusterer(1, **options).fit(X)
+    assert_equal(chain.theta_["view0"], mixture.theta_["view0"])
+    objectives = [record.objective for record in chain.history_]
+    np.testing.assert_allclose(objectives, [record.objective for record in mixture.history_])
 
 
 def test_one_full_component_is_the_best_of_a_numeric_search() -> None:
