@@ -220,12 +220,25 @@ def _order(rule: Rule, rng: Rng) -> None:
         _close(part, whole[rows][:, order], "another order changes them")
 
 
+def _compactness(rule: Rule, rng: Rng) -> None:
+    """Check that the compact form of responsibilities has the same values as the array."""
+    for log_prob, log_weights, allowed, beta in _joints(rng):
+        compact = rule.compact(log_prob.shape)
+        if compact is not None:
+            settings: Any = {"beta": beta, "allowed": allowed}
+            mine = rule.apply(log_prob.copy(), log_weights, **settings, out=compact)
+            whole = rule.apply(log_prob.copy(), log_weights, **settings)
+            _close(np.asarray(mine.resp), whole.resp, "the responsibilities are others")
+            _close(mine.evidence, whole.evidence, "the evidence is another")
+            _close(mine.objective, whole.objective, "the objective is another")
+
+
 def _ascent(rule: Rule, rng: Rng) -> None:
     """Check that the objective of EM with the rule never falls."""
     _check_trace(_fit(None, rule, "global", 1.0, rng).history)
 
 
-RULE_LAWS = (_shares, _evidence, _objective, _optimality, _shift, _order, _ascent)
+RULE_LAWS = (_shares, _evidence, _objective, _optimality, _shift, _order, _compactness, _ascent)
 
 
 def _joints(rng: Rng) -> list[tuple[Array, Array, Array | None, float]]:

@@ -11,14 +11,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from coem.kernels import posterior as kernel
-from coem.typing import Array
+from coem.kernels.one_hot import OneHot
+from coem.typing import Array, Resp
 
 
 class Posterior(NamedTuple):
     """What one view knows of the rows of a block."""
 
-    resp: Array  # (n, k)
-    log_posterior: Array  # (n, k) float64, log p(component | row) at beta = 1
+    resp: Resp  # (n, k)
+    log_posterior: Array  # (n, k) float64, log p(component | row) at beta = 1; see `Rule.compact`
     evidence: Array  # (n,) float64, log p(row)
     objective: Array  # (n,) float64, what the rule maximises, before the row weight
 
@@ -34,7 +35,7 @@ class Rule(ABC):
         *,
         beta: float = 1.0,
         allowed: Array | None = None,
-        out: Array | None = None,
+        out: Resp | None = None,
     ) -> Posterior:
         """Return the posterior of some rows.
 
@@ -51,8 +52,18 @@ class Rule(ABC):
         out : ndarray of shape (n, k), optional
             Where the responsibilities go, float32 or float64; by default a new float64 array. In
             single precision those below 1e-9 are zero: after a few rounds most rows have one or
-            two components left, and the M step skips the others.
+            two components left, and the M step skips the others. If the rule has a `compact`
+            form, some rows of it can also be `out`.
         """
+
+    def compact(self, shape: tuple[int, ...]) -> OneHot | None:
+        """Return memory for responsibilities of a shape (..., n, k) that is smaller than an array.
+
+        Return None if the rule needs the array. The compact form is used where no views are
+        compared, with families that take labels (`Family.takes_labels`). A posterior in compact
+        form has no log posterior: that array has no rows.
+        """
+        return None
 
     @abstractmethod
     def entropy(self, resp: Array) -> Array:
@@ -109,6 +120,26 @@ class Hard(_KernelRule):
     """All to the best component, whose log joint is the objective (classification EM)."""
 
     hard: ClassVar[bool] = True
+
+    def apply(
+        self,
+        log_prob: Array,
+        log_weights: Array,
+        *,
+        beta: float = 1.0,
+        allowed: Array | None = None,
+        out: Resp | None = None,
+    ) -> Posterior:
+        """Return the posterior of some rows; see `Rule`."""
+        if not isinstance(out, OneHot):
+            return super().apply(log_prob, log_weights, beta=beta, allowed=allowed, out=out)
+        log_joint = np.ascontiguousarray(log_prob, dtype=np.float64)
+        values = kernel.assign(log_joint, log_weights, allowed, out.labels)
+        return Posterior(out, log_joint[:0], *values)
+
+    def compact(self, shape: tuple[int, ...]) -> OneHot | None:
+        """Return memory for one label per row."""
+        return OneHot(np.empty(shape[:-1], dtype=np.int32), shape[-1])
 
     def entropy(self, resp: Array) -> Array:
         """Return zeros: no other assignment is considered."""

@@ -126,6 +126,9 @@ MatrixT = TypeVar("MatrixT", bound=Matrix)
 Theta: TypeAlias = Array | tuple[Array, ...]
 """Parameters of a family: an array, or a NamedTuple of arrays, components on the first axis."""
 
+Resp: TypeAlias = Any
+"""Responsibilities (n_rows, n_components): a dense array, or a `kernels.one_hot.OneHot`."""
+
 Rng: TypeAlias = np.random.Generator
 """A source of random numbers."""
 

@@ -13,6 +13,7 @@
 #include "bindings.hpp"
 #include "chain.hpp"
 #include "counts.hpp"
+#include "dense.hpp"
 
 namespace coem {
 
@@ -68,6 +69,14 @@ template <class T> const ChainKernels<T>& chain_kernels() {
 }
 template const ChainKernels<float>& chain_kernels<float>();
 template const ChainKernels<double>& chain_kernels<double>();
+
+const DenseKernels& dense_kernels() {
+#ifdef COEM_X86
+    if (isa == Isa::avx512) return avx512::dense_table();
+    if (isa == Isa::avx2) return avx2::dense_table();
+#endif
+    return baseline::dense_table();
+}
 
 const char* instruction_set() {
     return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "baseline";
@@ -339,5 +348,6 @@ NB_MODULE(_compiled, m) {
     coem::bind<double>(m);
     coem::bind_aspect(m);
     coem::bind_chain(m);
+    coem::bind_dense(m);
     coem::bind_words(m);
 }

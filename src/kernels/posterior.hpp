@@ -2,6 +2,7 @@
 // Included by one translation unit per instruction set: everything here is inline and static.
 #pragma once
 
+#include <bit>
 #include <limits>
 #include <type_traits>
 
@@ -16,6 +17,7 @@ using std::int64_t;
 
 constexpr double FORBIDDEN = -1e30;   // log posterior of a component that is not allowed
 constexpr double HOPELESS = -1e300;  // the least log joint of one that is: overflow ends here
+constexpr double FAR = -37.0;         // beside 1, exp(-37) is lost in rounding
 constexpr double NEVER = -std::numeric_limits<double>::infinity();
 
 // Below this share of its row a responsibility is nothing in single precision.
@@ -38,6 +40,11 @@ inline double largest(const double* numbers, int64_t n) {
     return top;
 }
 
+struct Best {
+    int64_t component;
+    double evidence;
+};
+
 // One row's log joint, padded to whole vectors with components that have no chance.
 template <class T>
 class Joint {
@@ -53,10 +60,11 @@ class Joint {
     }
 
     void set(const double* log_prob, const std::uint8_t* allowed) {
-        for (int64_t j = 0; j < k_; ++j) joint_[j] = log_prob[j];
+        for (int64_t j = 0; j < k_; ++j) {
+            const double joint = log_prob[j] + weights_[j];
+            joint_[j] = joint > HOPELESS ? joint : HOPELESS;
+        }
         for (int64_t j = k_; j < units_ * LANES; ++j) joint_[j] = NEVER;
-        each([&](int64_t j) { store(joint_ + j, load(joint_ + j) + load(weights_ + j)); });
-        for (int64_t j = 0; j < k_; ++j) joint_[j] = joint_[j] > HOPELESS ? joint_[j] : HOPELESS;
         if (allowed) {
             for (int64_t j = 0; j < k_; ++j) joint_[j] = allowed[j] ? joint_[j] : NEVER;
         }
@@ -70,9 +78,8 @@ class Joint {
         }
         Vec<T> part = {};
         each([&](int64_t j) {
-            const Vec<T> r = exp_each(load(resp_ + j));
-            store(resp_ + j, r);
-            part += r;
+            exp_in_place(resp_ + j);
+            part += load(resp_ + j);
         });
         return static_cast<double>(sum(part));
     }
@@ -91,11 +98,31 @@ class Joint {
         return total / static_cast<double>(open);
     }
 
-    // All to the best component; of equals the first wins.
-    void harden(T* resp) const {
-        int64_t best = 0;
-        while (best < k_ - 1 && joint_[best] != top) ++best;
-        for (int64_t j = 0; j < k_; ++j) resp[j] = j == best ? T{1} : T{0};
+    // The best component, of equals the first, and log sum exp of the joint. If few components of
+    // a row are near its best one, the others take no time.
+    Best best() const {
+        constexpr int half = LANES / 2;
+        Best best{0, 0.0};
+        Half<double> part = {};
+        for (int64_t first = (units_ - 1) / LANES * 64; first >= 0; first -= 64) {
+            const double* numbers = joint_ + first;
+            const int64_t n = units_ * LANES - first < 64 ? units_ * LANES - first : 64;
+            std::uint64_t near = 0;  // one bit per component
+            std::uint64_t equal = 0;
+            for (int64_t j = 0; j < n; j += half) {
+                const Half<double> some = load_half<double>(numbers + j);
+                near |= bits(some > top + FAR) << j;
+                equal |= bits(some == top) << j;
+            }
+            if (equal) best.component = first + std::countr_zero(equal);
+            if (near == equal) {
+                part[0] += static_cast<double>(std::popcount(near));
+            } else {
+                part += shares(numbers, n, near);
+            }
+        }
+        best.evidence = top + std::log((part[0] + part[2]) + (part[1] + part[3]));
+        return best;
     }
 
     void write_resp(double total, T* resp) const {
@@ -113,6 +140,25 @@ class Joint {
     double top = 0.0;
 
   private:
+    // exp(joint - top) of the `near` ones of n numbers, added up by lanes. If they are many, it is
+    // faster to take all.
+    Half<double> shares(const double* numbers, int64_t n, std::uint64_t near) const {
+        constexpr int half = LANES / 2;
+        Half<double> part = {};
+        if (4 * std::popcount(near) > n) {
+            for (int64_t j = 0; j < n; j += half) {
+                part += exp_half(load_half<double>(numbers + j) - top);
+            }
+            return part;
+        }
+        while (near) {
+            const int j = std::countr_zero(near) / half * half;
+            part += exp_half(load_half<double>(numbers + j) - top);
+            near &= ~(std::uint64_t{15} << j);
+        }
+        return part;
+    }
+
     template <class Step> void each(const Step& step) const {
         for (int64_t u = 0; u < units_; ++u) step(u * LANES);
     }
@@ -126,25 +172,40 @@ class Joint {
     T* resp_;
 };
 
+// All to the best component, which is returned.
+template <class T>
+int64_t harden(const PosteriorArgs& a, int64_t i, const Joint<T>& joint) {
+    const Best best = joint.best();
+    a.evidence[i] = best.evidence;
+    a.objective[i] = joint.top;
+    return best.component;
+}
+
+template <class T> void soften(const PosteriorArgs& a, int64_t i, Joint<T>& joint, T* resp) {
+    double total = joint.soften(1.0);
+    a.evidence[i] = joint.top + std::log(total);
+    a.objective[i] = a.evidence[i];
+    if (a.beta == 0.0) {
+        a.objective[i] = joint.level(resp);
+        return;
+    }
+    if (a.beta != 1.0) {
+        total = joint.soften(a.beta);
+        a.objective[i] = joint.top + std::log(total) / a.beta;
+    }
+    joint.write_resp(total, resp);
+}
+
 template <class T>
 void posterior_row(const PosteriorArgs& a, int64_t i, Joint<T>& joint, T* resp) {
     const int64_t k = a.n_components;
     double* log_prob = a.log_joint + i * k;
     joint.set(log_prob, a.allowed ? a.allowed + i * k : nullptr);
-    double total = joint.soften(1.0);
-    a.evidence[i] = joint.top + std::log(total);
-    a.objective[i] = a.evidence[i];
     if (a.hard) {
-        a.objective[i] = joint.top;
-        joint.harden(resp);
-    } else if (a.beta > 0.0) {
-        if (a.beta != 1.0) {
-            total = joint.soften(a.beta);
-            a.objective[i] = joint.top + std::log(total) / a.beta;
-        }
-        joint.write_resp(total, resp);
+        const int64_t best = harden(a, i, joint);
+        for (int64_t j = 0; j < k; ++j) resp[j] = j == best ? T{1} : T{0};
     } else {
-        a.objective[i] = joint.level(resp);
+        soften(a, i, joint, resp);
     }
     joint.write_log_posterior(a.evidence[i], log_prob);
 }

@@ -85,17 +85,17 @@ COEM_INLINE Quad only_where(const Mask& m, const Quad& v) {
     return std::bit_cast<Quad>(m & std::bit_cast<Mask>(v));
 }
 
-typedef double Half __attribute__((vector_size(16)));
+typedef double Pair __attribute__((vector_size(16)));
 
 COEM_INLINE double sum_of(const Quad& v) {
-    const Half two = Half{v[0], v[1]} + Half{v[2], v[3]};
+    const Pair two = Pair{v[0], v[1]} + Pair{v[2], v[3]};
     return two[0] + two[1];
 }
 
 COEM_INLINE double largest_of(const Quad& v) {
-    const Half low = {v[0], v[1]};
-    const Half high = {v[2], v[3]};
-    const Half two = low > high ? low : high;
+    const Pair low = {v[0], v[1]};
+    const Pair high = {v[2], v[3]};
+    const Pair two = low > high ? low : high;
     return two[0] > two[1] ? two[0] : two[1];
 }
 

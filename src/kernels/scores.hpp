@@ -13,16 +13,15 @@ namespace {
 constexpr int RUN = 8;        // products summed in T before they join a double
 constexpr int MAX_UNITS = 8;  // vectors of LANES sums that stay in registers
 
-using Half = HalfOf<double>::type;
 
 // What is added at a time. Compilers take a vector of eight doubles apart one by one.
 template <class T> struct PartOf { using type = Vec<T>; };
-template <> struct PartOf<double> { using type = Half; };
+template <> struct PartOf<double> { using type = Half<double>; };
 template <class T> using Part = typename PartOf<T>::type;
 
-inline void add_part(const Half& part, Half* total) { *total += part; }
+inline void add_part(const Half<double>& part, Half<double>* total) { *total += part; }
 
-inline void add_part(const Vec<float>& part, Half* total) {
+inline void add_part(const Vec<float>& part, Half<double>* total) {
     float lanes[LANES];
     store(lanes, part);
     total[0] += load_half<double>(lanes);
@@ -39,7 +38,7 @@ void score_units(const Rows<T>& row, const T* table, int64_t k, double* out) {
     const T* const value = row.value;
     const int64_t length = row.length;
     const int64_t reach = row.reach - AHEAD;
-    Half total[2 * N] = {};
+    Half<double> total[2 * N] = {};
     for (int64_t start = 0; start < length; start += RUN) {
         const int64_t stop = start + RUN < length ? start + RUN : length;
         Part<T> sum[PARTS] = {};

@@ -18,8 +18,9 @@ import scipy.sparse as sp
 from coem.engine import LocalEngine
 from coem.families import Bernoulli, Multinomial
 from coem.kernels import _compiled, counts, instruction_set, threads
+from coem.kernels.dense import closeness
 from coem.latent.block import Partition, rows_of
-from coem.posterior import posterior
+from coem.posterior import Hard, posterior
 
 KS = (1, 2, 7, 8, 9, 20, 65, 130)
 WIDTHS = (1, 7, 9000)  # 9000 is more than one chunk of `counts.WORDS` features
@@ -553,7 +554,21 @@ def face_results():
             f"resp {name}": result.resp,
             f"evidence {name}": result.evidence,
         }
-    return results
+    return results | dense_results(rng)
+
+
+def dense_results(rng):
+    """Return the results of the kernels of dense rows, by name."""
+    rows, means = rng.normal(size=(70, 13)), rng.normal(size=(19, 13))
+    close = np.empty((70, 19))
+    closeness(rows, means, 0.5, close)
+    hard = Hard().apply(close.copy(), np.zeros(19), out=Hard().compact(close.shape))
+    return {
+        "closeness": close,
+        "labels": hard.resp.labels,
+        "evidence of labels": hard.evidence,
+        "sums by label": hard.resp.T @ rows,
+    }
 
 
 def test_bits_do_not_depend_on_the_threads():

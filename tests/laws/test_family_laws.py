@@ -32,6 +32,7 @@ from coem.families.base import stack
 from coem.families.gaussian import Covariance, GaussianTheta
 from coem.families.laws import LAWS, FamilyLawError
 from coem.families.multinomial import MultinomialStats
+from coem.kernels.one_hot import OneHot
 
 FAMILY_CASES: list[Family] = [
     *(Multinomial(alpha) for alpha in (1.0, 0.1, 0.0)),
@@ -165,7 +166,7 @@ def test_rows_that_do_not_fit_are_not_the_fault_of_the_family() -> None:
 
 
 def test_laws_have_names_of_their_own() -> None:
-    assert len({law.__name__ for law in LAWS}) == len(LAWS) == 14
+    assert len({law.__name__ for law in LAWS}) == len(LAWS) == 15
 
 
 # -- broken families are told which law they break -------------------------------------------------
@@ -430,6 +431,11 @@ class FailsWhenSparse(Gaussian):
         return super().encode(X)
 
 
+class ForgetsWeightsOfLabels(Gaussian):
+    def stats(self, X: Any, resp: Any) -> Any:
+        return super().stats(X, replace(resp, weight=None) if isinstance(resp, OneHot) else resp)
+
+
 class TermsWithoutCounts(Multinomial):
     def terms(self, X: Any, theta: Any) -> Any:
         features, terms, rest = super().terms(X, theta)
@@ -524,6 +530,7 @@ BROKEN: list[tuple[Family, Any, str, str]] = [
     (NegativeSample(), None, "sample", "Negative values in data"),
     (OtherWhenSparse(), None, "representation", "CSR and dense rows differ"),
     (FailsWhenSparse(), None, "representation", "TypeError('dense rows, please')"),
+    (ForgetsWeightsOfLabels("unit"), None, "labels", "labels and of their array"),
     (TermsWithoutCounts(), None, "terms", "terms + rest and log_prob"),
     (LogProbs(), None, "feature_probs", "negative values"),
     (OneRowOfProbs(), None, "feature_probs", "one row a component"),

@@ -8,6 +8,7 @@ import pytest
 from coem import MixtureClusterer
 from coem.coupling import COUPLINGS, CoEM, Joint, as_coupling
 from coem.coupling import register as register_coupling
+from coem.kernels.one_hot import OneHot
 from coem.laws import (
     COUPLING_LAWS,
     RULE_LAWS,
@@ -144,6 +145,17 @@ class Wrong(Soft):
         return self.change(super().apply(log_prob, log_weights, **settings))
 
 
+@dataclass(frozen=True)
+class LosesTheLastLabel(Hard):
+    """A rule whose compact form is wrong."""
+
+    def apply(self, log_prob, log_weights, *, out=None, **settings):
+        result = super().apply(log_prob, log_weights, out=out, **settings)
+        if isinstance(out, OneHot):
+            out.labels[-1] = (out.labels[-1] + 1) % out.n_components
+        return result
+
+
 WRONG = {
     "shares": Wrong(lambda p: p._replace(resp=2 * p.resp)),
     "evidence": Wrong(lambda p: p._replace(evidence=p.evidence + 0.1)),
@@ -151,6 +163,7 @@ WRONG = {
     "optimality": Wrong(lambda p: p._replace(resp=p.resp[:, ::-1], objective=p.objective - 20)),
     "shift": Wrong(lambda p: p._replace(objective=np.zeros(len(p.resp)))),
     "order": Wrong(lambda p: p._replace(resp=np.roll(p.resp, 1, axis=0))),
+    "compactness": LosesTheLastLabel(),
     "ascent": Wrong(lambda p: p._replace(objective=-p.evidence)),
 }
 

@@ -57,7 +57,7 @@ class MixtureTask(RestartTask[MixtureTheta, MixtureState, MixtureSummary, Partit
         resp = []
         for run in runs:
             assert run.session is not None
-            resp.append(_joined([state.resp for state in run.session.states]))
+            resp.append(_joined([np.asarray(state.resp) for state in run.session.states]))
             run.session = None  # frees its other posteriors
         empty = self.part.empty
         means = [average(own, empty) if len(own) > 1 else own[0] for own in resp]

@@ -131,6 +131,14 @@ class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
         """True if an M step needs the current parameters: the family overrides `stats_under`."""
         return type(self).stats_under is not Family.stats_under
 
+    @property
+    def takes_labels(self) -> bool:
+        """True if `stats` also takes a `kernels.one_hot.OneHot` in place of an (n, k) array.
+
+        A mixture with one hard posterior then keeps labels.
+        """
+        return False
+
     def log_prior(self, theta: ThetaT) -> float:
         """Return the log prior density of `theta`, up to a constant."""
         return 0.0

@@ -12,8 +12,9 @@ from scipy.linalg import lapack
 from coem.families import _distances, _gaps, _moments
 from coem.families._gaps import NO_MASS
 from coem.families.base import Family, check_magnitude, check_real
+from coem.kernels.dense import closeness
 from coem.stats import Stats
-from coem.typing import Array, Matrix, Rng
+from coem.typing import Array, Matrix, Resp, Rng
 
 Covariance = Literal["full", "tied", "diag", "spherical", "unit"]
 
@@ -115,6 +116,11 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         """True if columns depend on each other, so that one tells about another that is missing."""
         return self.covariance in ("full", "tied")
 
+    @property
+    def takes_labels(self) -> bool:
+        """True for the unit covariance: its M step is the mean of the rows of each label."""
+        return self.covariance == "unit"
+
     def check(self, X: Matrix, view: str) -> Matrix:
         """Return `X` if it is real, and finite except for NaN, which marks missing entries."""
         X = check_real(X, view)
@@ -177,6 +183,9 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
     def _fill(self, out: Array, rows: Array, means: Array, scales: Array, log_det: Array) -> None:
         """Fill `out` with the log densities of rows without missing entries."""
         constant = -0.5 * (log_det + rows.shape[1] * np.log(2 * np.pi))
+        if self.covariance == "unit":
+            closeness(rows, means, float(constant[0]), out)
+            return
         if self.covariance == "full":
             _distances.whitened(rows, means, scales, constant, out)
             return
@@ -204,9 +213,9 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         free = {"full": k * cells, "tied": cells, "diag": k * d, "spherical": k, "unit": 0}
         return k * d + free[self.covariance]
 
-    def stats(self, X: Matrix, resp: Array) -> GaussianStats:
+    def stats(self, X: Matrix, resp: Resp) -> GaussianStats:
         """Return the weighted sums for means and covariances, over the observed entries."""
-        resp = np.asarray(resp, dtype=np.float64)
+        resp = resp.astype(np.float64, copy=False)
         parts = (self._sums(values, resp[rows]) for rows, values in _chunks(X))
         return reduce(GaussianStats.__add__, parts)
 
@@ -230,7 +239,7 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         whole = self._sums(rows[~gap], resp[~gap])
         return whole + GaussianStats(resp[gap].sum(axis=0), sums, squares)
 
-    def _sums(self, rows: Array, resp: Array) -> GaussianStats:
+    def _sums(self, rows: Array, resp: Resp) -> GaussianStats:
         whole = self._complete(rows, resp)
         if whole is not None:
             return whole
@@ -242,9 +251,9 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
             return GaussianStats(_moments.totals(resp), sums, squares, pairs, crossed)
         filled = self._complete(np.where(missing, 0.0, rows), resp)
         assert filled is not None
-        return replace(filled, observed=resp.T @ ~missing)
+        return replace(filled, observed=resp.T @ (~missing).astype(np.float64))
 
-    def _complete(self, rows: Array, resp: Array) -> GaussianStats | None:
+    def _complete(self, rows: Array, resp: Resp) -> GaussianStats | None:
         """Return the sums of rows without missing entries, or None if there are any."""
         sums = resp.T @ rows
         if np.isnan(sums).any() and np.isnan(rows).any():

@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from coem.families.base import AnyFamily
+from coem.kernels.one_hot import OneHot
 from coem.stats import Stats
-from coem.typing import Array, Matrix, Rng, Theta
+from coem.typing import Array, Matrix, Resp, Rng, Theta
 
 TOL = 1e-9  # relative; rounding errors of sums in double precision are much smaller
 SLACK = 1e-6  # relative; the objective may fall by so much if the M step is not exact
@@ -276,6 +277,15 @@ def _representation(case: Case, rng: Rng) -> None:
     _equal("stats or log_prob of CSR and dense rows", results[0], results[1])
 
 
+def _labels(case: Case, rng: Rng) -> None:
+    """Require equal statistics for labels and for the array they stand for, if it takes labels."""
+    if case.family.takes_labels:
+        labels = rng.integers(case.k, size=len(case.resp)).astype(np.int32)
+        resp: Resp = OneHot(labels, case.k, case.resp.sum(axis=1))
+        one, other = (case.family.stats(case.X, part) for part in (resp, np.asarray(resp)))
+        _equal("stats of labels and of their array", one, other)
+
+
 def _terms(case: Case, rng: Rng) -> None:
     """Require that the terms of a row and the rest add up to log_prob, if there are terms."""
     for row in (case.X[i : i + 1] for i in range(min(10, len(case.resp)))):
@@ -294,7 +304,8 @@ def _feature_probs(case: Case, rng: Rng) -> None:
 
 LAWS = (  # in the order of the checks: later laws rely on earlier ones
     _frozen, _start, _shapes, _purity, _additivity, _homogeneity, _optimality, _symmetry,
-    _monotone, _emptiness, _sample, _representation, _terms, _feature_probs,
+    _monotone, _emptiness, _sample, _representation, _labels, _terms,
+    _feature_probs,
 )  # fmt: skip
 
 

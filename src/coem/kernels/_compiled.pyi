@@ -12,6 +12,16 @@ def posterior(
     objective: Array,
     resp: Array,
 ) -> None: ...
+def closeness(rows: Array, means: Array, constant: float, out: Array) -> None: ...
+def assign(
+    log_joint: Array,
+    log_weights: Array,
+    allowed: Array | None,
+    evidence: Array,
+    objective: Array,
+    labels: Array,
+) -> None: ...
+def sum_by_label(rows: Array, labels: Array, weights: Array | None, sums: Array) -> None: ...
 def nearest(
     indptr: Array,
     indices: Array,

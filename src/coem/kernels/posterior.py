@@ -42,8 +42,7 @@ def posterior(
     evidence, objective = np.empty(n), np.empty(n)
     _compiled.posterior(
         log_joint,
-        np.ascontiguousarray(log_weights, dtype=np.float64),
-        None if allowed is None else np.ascontiguousarray(allowed).view(np.uint8),
+        *_prior(log_weights, allowed),
         beta,
         hard,
         evidence,
@@ -51,3 +50,23 @@ def posterior(
         resp,
     )
     return evidence, objective
+
+
+def assign(
+    log_joint: Array, log_weights: Array, allowed: Array | None, labels: Array
+) -> tuple[Array, Array]:
+    """Fill `labels`, int32 of shape (n,), with the best component of each row.
+
+    The first of equal components wins. `log_joint` is not changed. Everything else is as in
+    `posterior`.
+    """
+    n = len(log_joint)
+    evidence, objective = np.empty(n), np.empty(n)
+    _compiled.assign(log_joint, *_prior(log_weights, allowed), evidence, objective, labels)
+    return evidence, objective
+
+
+def _prior(log_weights: Array, allowed: Array | None) -> tuple[Array, Array | None]:
+    """Return the weights and the mask of components in the form that the kernels take."""
+    mask = None if allowed is None else np.ascontiguousarray(allowed).view(np.uint8)
+    return np.ascontiguousarray(log_weights, dtype=np.float64), mask

@@ -8,7 +8,7 @@ from coem.families.base import AnyFamily
 from coem.kernels import threads
 from coem.latent.block import Block, Partition
 from coem.stats import Stats
-from coem.typing import Array, Matrix, Theta
+from coem.typing import Array, Matrix, Resp, Theta
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,11 @@ class Emissions:
         pairs = zip(self.families, params, strict=True)
         return tuple(theta if family.hidden else None for family, theta in pairs)
 
+    @property
+    def takes_labels(self) -> bool:
+        """True if every family takes `OneHot` responsibilities."""
+        return all(family.takes_labels for family in self.families)
+
     def log_prob(self, block: Block, params: Theta, v: int) -> Array:
         """Return log p(x | component) of view `v` (n, k); zero where the view is empty."""
         log_prob = self.families[v].log_prob(block.views[v], params)
@@ -44,13 +49,13 @@ class Emissions:
         pairs = zip(self.families, params, strict=True)
         return sum(family.log_prior(theta) for family, theta in pairs)
 
-    def weighted(self, part: Partition, v: int, resp: Array) -> Array:
+    def weighted(self, part: Partition, v: int, resp: Resp) -> Resp:
         """Return the responsibilities times the row weights, zero where view `v` is empty."""
         weight = part.view_weight(v)
         # In double: 3 r is r + r + r only if nothing is rounded.
         return resp if weight is None else resp * weight[:, np.newaxis]
 
-    def stats(self, part: Partition, v: int, weighted: Array, params: Theta | None) -> Stats:
+    def stats(self, part: Partition, v: int, weighted: Resp, params: Theta | None) -> Stats:
         """Return the statistics of view `v` under weighted responsibilities.
 
         `params` are the current parameters of the view; None before there are any.
@@ -71,7 +76,7 @@ class Emissions:
         theta: Theta = self.families[v].estimate(stats)
         return theta
 
-    def maximise(self, part: Partition, v: int, resp: Array, params: Theta | None) -> Theta:
+    def maximise(self, part: Partition, v: int, resp: Resp, params: Theta | None) -> Theta:
         """Return the parameters of view `v` for responsibilities of all rows.
 
         `params` are those before the M step; None if there are none yet.

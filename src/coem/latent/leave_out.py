@@ -5,7 +5,7 @@ import numpy as np
 from coem.latent.block import Partition
 from coem.latent.mixture import Mixture, MixtureState
 from coem.latent.weights import safe_log
-from coem.typing import Array
+from coem.typing import Array, Resp
 
 
 def leave_one_out(
@@ -29,7 +29,7 @@ def leave_one_out(
         for v in views:
             weighted = emissions.weighted(part, v, resp)
             stats = emissions.stats(part, v, weighted, state.params[v])
-            own = weighted[rows].astype(np.float64)
+            own = np.asarray(weighted[rows], dtype=np.float64)
             X, family = part.views[v][rows], emissions.families[v]
             without = family.log_prob_without(X, own, stats, state.params[v])
             there = True if part.empty is None else ~part.empty[rows, v, np.newaxis]
@@ -43,11 +43,11 @@ def leave_one_out(
 
 
 def _own_mass(
-    model: Mixture, part: Partition, state: MixtureState, rows: Array, resp: Array
+    model: Mixture, part: Partition, state: MixtureState, rows: Array, resp: Resp
 ) -> Array:
     """Return how much each row adds to the mass of the components."""
     empty = None if part.empty is None else part.empty[rows]
     share = model.prior.lesson(state.resp[:, rows], resp[rows], empty)
     weight = np.ones(len(rows)) if part.weight is None else part.weight[rows]
     weight = weight if empty is None else weight * ~empty.all(axis=1)
-    return np.asarray(share.astype(np.float64) * weight[:, np.newaxis])
+    return np.asarray(share, dtype=np.float64) * weight[:, np.newaxis]

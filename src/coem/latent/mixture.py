@@ -19,7 +19,7 @@ from coem.latent.weights import GlobalWeights, Weights, safe_log
 from coem.posterior import Rule, Soft
 from coem.protocols import Clock, Value
 from coem.stats import Stats
-from coem.typing import Array, Theta
+from coem.typing import Array, Resp, Theta
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Expected(Stats):
 class MixtureState:
     """Posteriors of the rows of a partition, one slot per posterior of the coupling."""
 
-    resp: Array  # (n_slots, n, k)
+    resp: Resp  # (n_slots, n, k)
     log_posterior: Array | None  # the same shape; only where views are compared
     evidence: Array  # (n_slots, n)
     version: tuple[int, ...]  # of the parameters behind every slot
@@ -137,6 +137,7 @@ class Mixture:
         stale = [s for s, number in enumerate(versions) if state.version[s] != number]
         if not stale:
             return state
+        state = self._compact(state)
 
         def work(block: Block) -> Looks:
             looks = (self._infer_slot(block, theta, s, clock.betas[s], state) for s in stale)
@@ -151,7 +152,7 @@ class Mixture:
         """Return a state that is stale, or the given start of views without parameters."""
         shape = (self.n_turns, part.n_rows, self.n_components)
         logs = np.empty(shape, dtype=self.dtype) if self.n_turns > 1 else None
-        resp = np.empty(shape, dtype=self.dtype)
+        resp: Array = np.empty(shape, dtype=self.dtype)  # takes no memory until it is filled
         version = -1
         if part.given is not None:
             fill_resp(resp, part.given)
@@ -159,6 +160,16 @@ class Mixture:
         versions, looks = (version,) * self.n_turns, (None,) * self.n_turns
         none = (None,) * len(self.emissions)
         return MixtureState(resp, logs, np.empty(shape[:2]), versions, none, looks)
+
+    def _compact(self, state: MixtureState) -> MixtureState:
+        """Return the state of a single posterior with memory for the compact form of the rule.
+
+        Nothing changes where there is none, nor after the first E step, which drops the start.
+        """
+        if state.looks != (None,) or not self.emissions.takes_labels:
+            return state
+        resp = self.rule.compact(state.resp.shape)
+        return state if resp is None else replace(state, resp=resp)
 
     def _infer_slot(
         self, block: Block, theta: MixtureTheta, s: int, beta: float, state: MixtureState
@@ -263,7 +274,7 @@ class Mixture:
 
     def lesson(
         self, part: Partition, turn: int, eta: float, state: MixtureState
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Resp, Array]:
         """Return the responsibilities that a turn learns from, and the mass of the components."""
         look = state.looks[0]
         if self.n_turns == 1 and look is not None:

@@ -7,10 +7,11 @@ from typing import Self
 import numpy as np
 
 from coem.agreement import agreement, dissent
+from coem.kernels.one_hot import OneHot
 from coem.latent.block import Block
 from coem.posterior import posterior
 from coem.stats import Stats
-from coem.typing import Array
+from coem.typing import Array, Resp
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,10 @@ def _agreement(block: Block, logs: Array) -> tuple[float, float, float]:
     return apart, float(weight @ (agreeing * comparable)), float(weight @ comparable)
 
 
-def mass_of(block: Block, resp: Array, weight: Array) -> Array:
+def mass_of(block: Block, resp: Resp, weight: Array) -> Array:
     """Return the weighted sum of responsibilities over the rows of a block, in float64."""
     plain = block.weight is None and block.empty is None
-    if plain and resp.dtype != np.float64:  # a product is faster, but not if it needs a copy
+    if plain and (isinstance(resp, OneHot) or resp.dtype != np.float64):
+        # A product is faster, but not if it needs a copy.
         return np.asarray(resp.sum(axis=0, dtype=np.float64))
     return np.asarray(weight @ resp.astype(np.float64, copy=False))
