@@ -258,7 +258,9 @@ def test_a_left_right_model_in_a_hurry():
     check_path(case.change(rows))
 
 
-def test_transitions_too_small_for_a_double():
+def test_probabilities_too_small_for_a_double():
+    for gap in (400.0, 800.0):  # to start in state 1 or in 0 is equally good, but for half a nat
+        check_smooth(Case([[-gap - 0.5, 0.0], [0.0, 0.0]], [0.0, -gap], log(np.eye(2))))
     transition = np.array([[0.0, -800.0], [-2000.0, 0.0]])
     rows = np.array([[0.0, -3000.0], [-3000.0, 0.0], [0.0, -3000.0]])
     check_smooth(Case(rows, HALF, transition), rtol=1e-9)
