@@ -201,6 +201,16 @@ def warn_dead(dead: Sequence[int], n: int, what: str, owned: str, advice: str) -
         warn_user(f"{what} {list(dead)} of {n} died: no {owned} belongs to them; {advice}")
 
 
+def warn_collapsed(components: Sequence[int], what: str, view: str, advice: str) -> None:
+    """Warn of components whose rows do not vary in a direction in which all rows do."""
+    if len(components):
+        warn_user(
+            f"{what} {list(components)} of view {view!r} have collapsed: in some direction their "
+            "rows do not vary, and their variance there was set to the least that is allowed; "
+            f"{advice}"
+        )
+
+
 def warn_fall(fell: float, allowed: float, advice: str) -> None:
     """Warn of an objective that fell by more than rounding, where theory forbids it."""
     if fell > allowed:

@@ -124,6 +124,7 @@ def permuted(theta, order):
 @pytest.mark.parametrize("components", [1, 2, {"a": 2, "c": 3}])
 @pytest.mark.parametrize("coupling", ["co-em", "joint"])
 @pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.filterwarnings("ignore:.*have collapsed")
 def test_permuted_parameters_get_their_classes_back(names, components, coupling, holes):
     views = make_views(holes=holes)[names]
     family = {name: FAMILIES[name] for name in names}

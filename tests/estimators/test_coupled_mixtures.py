@@ -73,6 +73,7 @@ def test_schedules_run_on_through_the_phases():
 
 @pytest.mark.parametrize("among", ["all", "ring", "pairs"])
 @pytest.mark.parametrize("family", ["multinomial", "gaussian"])
+@pytest.mark.filterwarnings("ignore:.*have collapsed")
 def test_threads_change_no_bit(among, family):
     settings = {
         "family": family,
@@ -84,6 +85,7 @@ def test_threads_change_no_bit(among, family):
 
 
 @pytest.mark.parametrize("how", ["co-em", "joint"])
+@pytest.mark.filterwarnings("ignore:.*have collapsed")
 def test_views_of_any_family_with_empty_rows(how):
     X = counts().astype(float)
     X[:3] = 0
@@ -123,6 +125,7 @@ def test_coupled_runs_beat_as_many_rounds_of_restarts_on_documents():
 # -- coupling fitted mixtures ---------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.*have collapsed")
 def test_fitted_mixtures_of_different_kinds_may_be_coupled():
     X = counts()
     one = MixtureClusterer(K, random_state=0, tol=1e-3).fit(X)

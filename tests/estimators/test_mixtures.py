@@ -965,6 +965,7 @@ def test_records_without_pandas_say_what_to_install(monkeypatch, mixed):
 
 @pytest.mark.parametrize("family", ["multinomial", "bernoulli", "gaussian", "von_mises_fisher"])
 @pytest.mark.parametrize("init", ["random", "k-means++"])
+@pytest.mark.filterwarnings("ignore:.*have collapsed")
 def test_the_caller_keeps_his_data(family, init):
     data = np.array([3.0, 1, 2, 0, 5, 1, 1, 4, 2, 2, 1, 3])
     indices = np.array([2, 0, 2, 1, 3, 0, 0, 3, 1, 2, 1, 1], dtype=np.int32)

@@ -189,6 +189,7 @@ def test_rows_that_are_all_alike(family):
 
 
 @pytest.mark.parametrize("family", ["multinomial", "gaussian", "von_mises_fisher"])
+@pytest.mark.filterwarnings("ignore:.*have collapsed")
 def test_copies_are_a_weight_wherever_they_stand(family):
     X = corpus(60)[0].toarray()
     X = X + 0.1 * np.random.default_rng(1).standard_normal(X.shape) * (family != "multinomial")

@@ -245,6 +245,7 @@ def rows_for(family):
 
 @pytest.mark.parametrize("init", ["random", "rows", "k-means++"])
 @pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.filterwarnings("ignore:.*have collapsed")
 def test_the_components_of_a_class_start_apart(family, init):
     data = rows_for(family)
     options = {"components_per_class": {"b": 3}, "max_iter": 1, "tol": 0, **FIXED}

@@ -92,7 +92,7 @@ class ChainFit(ChainModel):
             self._set_theta(best.theta)
             self._stats = None
             self._set_labels(part, engine)
-        self._warn(best)
+        self._warn(best, "states")
         return saved
 
     def _set_labels(self, part: Sequences, engine: Engine) -> None:

@@ -25,6 +25,7 @@ from coem.runs import (
     draw_seeds,
     each_run,
     run_records,
+    warn_collapsed,
     warn_dead,
     warn_fall,
     warn_no_convergence,
@@ -136,11 +137,22 @@ class RestartFit(ViewsModel):
         self.beta_ = best.beta
         return best
 
-    def _warn(self, best: Result[Theta]) -> None:
-        """Warn if the best run did not converge, or if its objective fell."""
+    @property
+    def collapsed_(self) -> dict[str, list[int]]:
+        """View -> its components that do not vary in some direction in which all rows do."""
+        return {
+            name: family.collapsed(self.theta_[name], self.weights_).tolist()
+            for name, family in self.families_.items()
+        }
+
+    def _warn(self, best: Result[Theta], what: str = "components") -> None:
+        """Warn if the best run did not converge, has collapsed, or had an objective that fell."""
         if self.tol > 0 and not best.converged:
             advice = "raise max_iter or tol, or pass tol=0 to run a fixed number of rounds"
             warn_no_convergence(self.n_iter_, advice)
+        for view, components in self.collapsed_.items():
+            advice = f"raise reg, or use fewer {what} or more restarts (n_init)"
+            warn_collapsed(components, what, view, advice)
         warn_fall(
             best.fell,
             1e-9 if self._is_double() else 1e-5,

@@ -124,6 +124,9 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
         With `coupling_of_runs`, the transitions: `coupling` (its number), `run` (the run that
         learns) and `other` (the run that it learns from), `through` ("rows"), `matrix`
         (p(component of other | component)).
+    collapsed_ : dict
+        View -> components whose rows do not vary in some direction in which all rows do. A Gaussian
+        family keeps their variance at the least that is allowed; see its notes.
     n_iter_ : int
         Rounds of the best run.
     converged_ : bool

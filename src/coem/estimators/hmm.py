@@ -103,6 +103,9 @@ class HiddenMarkovModel(ChainOnline):
         ``history_.to_frame()`` returns a DataFrame.
     runs_ : list of records
         One per restart: `seed`, `objective`, `n_iter`, `converged`, `seconds`.
+    collapsed_ : dict
+        View -> states whose rows do not vary in some direction in which all rows do. A Gaussian
+        family keeps their variance at the least that is allowed; see its notes.
     n_iter_ : int
         Rounds of the best run.
     converged_ : bool

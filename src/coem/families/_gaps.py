@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coem.families._collapse import NO_MASS
 from coem.typing import Array
 
-# Sums with less weight than this are about to underflow, and their quotients mean nothing.
-NO_MASS = 1e-200
 SEVERAL = 8  # rows of a pattern, on average, for which a product of matrices pays
 
 

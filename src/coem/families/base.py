@@ -148,6 +148,13 @@ class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
         parts = theta if isinstance(theta, tuple) else (theta,)
         return sum(np.asarray(part).size for part in parts)
 
+    def collapsed(self, theta: ThetaT, weights: Array) -> Array:
+        """Return the components that have collapsed onto rows that do not vary, for a warning.
+
+        `weights` (n_components,) are the shares of the components in all rows.
+        """
+        return np.empty(0, dtype=np.intp)
+
     def feature_probs(self, theta: ThetaT) -> Array | None:
         """Return p(feature | component), (n_components, n_features), or None if there is none."""
         return None

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 import numpy as np
 from scipy.linalg import lapack
 
-from coem.families import _distances, _gaps, _moments
-from coem.families._gaps import NO_MASS
+from coem.families import _collapse, _distances, _gaps, _moments
+from coem.families._collapse import NO_MASS, cholesky
 from coem.families.base import Family, check_magnitude, check_real
 from coem.kernels.dense import closeness
 from coem.stats import Stats
@@ -18,7 +18,6 @@ from coem.typing import Array, Matrix, Resp, Rng
 
 Covariance = Literal["full", "tied", "diag", "spherical", "unit"]
 
-_cholesky = partial(lapack.dpotrf, lower=True, clean=True)  # returns a code, and does not raise
 _invert = partial(lapack.dtrtri, lower=True)
 
 
@@ -53,6 +52,14 @@ class GaussianStats(Stats):
             theirs = other._spelt_out(self.observed.shape)
         return super(GaussianStats, mine).__add__(theirs)
 
+    @property
+    def spread(self) -> Array:
+        """The variances (d,) of all rows, or () if there is one for all columns."""
+        assert self.squares is not None
+        weights = self.mass[:, np.newaxis] if self.observed is None else self.observed
+        weights = np.diagonal(weights, axis1=1, axis2=2) if weights.ndim == 3 else weights
+        return _collapse.spread(np.broadcast_to(weights, self.sums.shape), self.sums, self.squares)
+
     def _spelt_out(self, shape: tuple[int, ...]) -> Self:
         """Return the statistics of rows without missing entries in the form for missing entries."""
         mass = self.mass.reshape(-1, *(1,) * (len(shape) - 1))
@@ -77,6 +84,11 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
     `reg` is not a prior: `log_prior` is 0, and a step of EM may lower the objective a little. With
     ``reg=0`` the M step is exact. If the mean of a column is much larger than its standard
     deviation, centre the column first.
+
+    No variance is below 1e-12 of that of all rows, in any direction and in units of the columns.
+    So components that have fewer rows than columns, or equal rows, have densities even without
+    `reg`. The estimators warn of components that have collapsed like this, and name them in
+    `collapsed_`.
 
     A row with missing entries has the density of its observed entries. This is right if entries
     are missing at random: whether an entry is missing may depend on the observed entries, but not
@@ -164,7 +176,7 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         """
         if theta.covariances.ndim == 3:
             matrices = theta.covariances[: 1 if self.covariance == "tied" else None]
-            factors, failures = zip(*map(_cholesky, matrices), strict=True)
+            factors, failures = zip(*map(cholesky, matrices), strict=True)
             positive = np.equal(failures, 0)
             pivots = np.stack([np.diagonal(factor) for factor in factors]) ** 2
         else:
@@ -283,14 +295,16 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         if stats.squares is None:
             return GaussianTheta(means, np.ones(k))
         if self.covariance == "tied":
-            matrix = self._lift((stats.squares - (means.T * stats.mass) @ means) / stats.mass.sum())
+            centred = stats.squares - (means.T * stats.mass) @ means
+            matrix = _collapse.lifted(centred / stats.mass.sum(), stats.spread, self.reg)
             return GaussianTheta(means, np.broadcast_to(matrix, (k, d, d)))
         second, first = (_pool(stats.squares, dead).T / mass).T, means * means
         if self.covariance == "full":
-            return GaussianTheta(means, self._lift(second - means[:, :, None] * means[:, None]))
+            matrices = second - means[:, :, None] * means[:, None]
+            return GaussianTheta(means, _collapse.lifted(matrices, stats.spread, self.reg))
         if self.covariance == "spherical":
             second, first = second / d, first.mean(axis=1)
-        return GaussianTheta(means, self._raise(second - first, second))
+        return GaussianTheta(means, self._raise(second - first, stats))
 
     def _estimate_observed(self, stats: GaussianStats, dead: Array) -> GaussianTheta:
         """Return the parameters for sums over observed entries."""
@@ -304,7 +318,8 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
             sums = [stats.mass, squares, observed, crossed]
             if self.covariance == "full":
                 sums = [_pool(part, dead) for part in sums]
-            matrices = self._lift(_gaps.covariances(means, *sums))
+            matrices = _gaps.covariances(means, *sums)
+            matrices = _collapse.lifted(matrices, stats.spread, self.reg)
             return GaussianTheta(means, np.broadcast_to(matrices, observed.shape))
         if self.covariance == "diag":
             second, first = _gaps.column_means(columns, squares, 1.0), means * means
@@ -313,22 +328,18 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
             total = columns.sum(axis=1)
             second = _pool(squares, dead) / total
             first = (columns * means * means).sum(axis=1) / total
-        return GaussianTheta(means, self._raise(second - first, second))
+        return GaussianTheta(means, self._raise(second - first, stats))
 
-    def _raise(self, variances: Array, second: Array) -> Array:
-        """Add reg to variances, and raise what rounding has left too low."""
-        # Rounding may leave a variance below 0, or at 0 where there is no reg to keep it up.
-        return np.maximum(variances + self.reg, self.reg or 1e-16 * second)
+    def _raise(self, variances: Array, stats: GaussianStats) -> Array:
+        """Return variances plus reg; none is below reg or FLOOR times the variance of all rows."""
+        least = np.maximum(self.reg, _collapse.FLOOR * stats.spread)
+        return np.maximum(variances + self.reg, least)
 
-    def _lift(self, matrices: Array) -> Array:
-        """Return matrices with reg on the diagonals and no eigenvalue below it."""
-        matrices = matrices + self.reg * np.eye(matrices.shape[-1])
-        if self.reg == 0 or not any(_cholesky(matrix)[1] for matrix in matrices):
-            return matrices
-        values, vectors = np.linalg.eigh(matrices)
-        values = np.maximum(values, np.maximum(self.reg, 1e-14 * values[:, -1:]))
-        lifted: Array = (vectors * values[:, None]) @ vectors.transpose(0, 2, 1)
-        return lifted
+    def collapsed(self, theta: GaussianTheta, weights: Array) -> Array:
+        """Return the components that do not vary in some direction in which all rows do."""
+        if self.covariance == "unit":
+            return super().collapsed(theta, weights)
+        return _collapse.collapsed(theta.means, theta.covariances, self.reg, weights)
 
     def start(self, pooled: GaussianStats, n_components: int, rng: Rng) -> GaussianTheta:
         """Return means drawn from the Gaussian of all rows, each with its covariance."""

@@ -165,6 +165,12 @@ class MixtureOf(Family[MixtureOfTheta, MixtureOfStats, Matrix]):
         k, m = theta.log_weights.shape
         return self.inner.n_parameters(self._flat(theta)) + int(k * (m - 1))
 
+    def collapsed(self, theta: MixtureOfTheta, weights: Array) -> Array:
+        """Return the components of which a part has collapsed."""
+        shares = weights[:, np.newaxis] * np.exp(theta.log_weights)
+        parts = self.inner.collapsed(self._flat(theta), shares.ravel())
+        return np.unique(parts // theta.log_weights.shape[1])
+
     def feature_probs(self, theta: MixtureOfTheta) -> Array | None:
         """Return p(feature | component), the average over the inner components."""
         probs = self.inner.feature_probs(self._flat(theta))
