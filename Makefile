@@ -44,6 +44,7 @@ bench: setup
 	$(BIN)/python benchmarks/bench_em.py
 	$(BIN)/python benchmarks/spherical.py
 	$(BIN)/python benchmarks/gaussians.py
+	$(BIN)/python benchmarks/k_means.py
 	$(BIN)/python benchmarks/agglomerate.py
 	$(BIN)/python benchmarks/aspect.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/citations.py
