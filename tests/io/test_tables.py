@@ -314,6 +314,30 @@ def test_standard_input(form, how, monkeypatch):
     assert table.fingerprint == hashlib.sha256(FORMS[form]).hexdigest()
 
 
+# -- plain text ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "noname", "a.txt.gz"])
+def test_a_plain_text_is_one_row(name, write):
+    text = "id,text\n\n{1: d\u00e4}\n"
+    content = gzip.compress(text.encode()) if name.endswith(".gz") else text.encode()
+    table = read_table(write(content, name), plain=True)
+    assert table.data.to_pydict() == {"id": [name], "text": [text]}
+    assert table.fingerprint == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_a_plain_text_of_another_encoding(write):
+    path = write("d\u00e4".encode("latin-1"), "a.txt")
+    with pytest.raises(TableError, match=r"a\.txt, line 1: the byte 0xe4 is no UTF-8"):
+        read_table(path, plain=True)
+    assert columns(path, plain=True, encoding="latin-1")["text"] == ["d\u00e4"]
+
+
+def test_standard_input_as_plain_text(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{a, b\n\nc")))
+    assert columns("-", plain=True) == {"id": ["stdin"], "text": ["{a, b\n\nc"]}
+
+
 # -- writing ---------------------------------------------------------------------------------------
 
 

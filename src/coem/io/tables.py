@@ -69,6 +69,7 @@ def read_table(
     skip_bad: bool = False,
     delimiter: str | None = None,
     max_line: int = MAX_LINE,
+    plain: bool = False,
 ) -> Table:
     """Read a table.
 
@@ -87,6 +88,9 @@ def read_table(
         header has most of.
     max_line : int, default=67108864
         Bytes of the longest line that is read.
+    plain : bool, default=False
+        A file, or standard input, is one plain text whatever its extension, also .gz or .zst: one
+        row with the columns `id`, its name, and `text`.
 
     Returns
     -------
@@ -100,11 +104,17 @@ def read_table(
     """
     check_delimiter(delimiter)
     if str(source) == "-":
-        return _parse(read_stdin(max_line), encoding, skip_bad, delimiter)
+        content = read_stdin(max_line)
+        if plain:
+            return _read_plain(content, "stdin", encoding)
+        return _parse(content, encoding, skip_bad, delimiter)
     path = Path(source)
     check_there(path)
     if path.is_dir():
         return _read_folder(path, encoding, skip_bad, max_line)
+    if plain:
+        packed = path.suffix.lower() if path.suffix.lower() in PACKED else ""
+        return _read_plain(read_file(path, ".txt", packed, max_line), path.name, encoding)
     suffix, packed = _suffixes(path)
     return _parse(read_file(path, suffix, packed, max_line), encoding, skip_bad, delimiter)
 
@@ -162,6 +172,20 @@ def _plain(column: Any) -> Any:
     texts = (pa.types.is_large_string, pa.types.is_string_view, pa.types.is_string)
     wanted = pa.string() if any(is_text(kind) for is_text in texts) else kind
     return column if wanted == column.type else column.cast(wanted)
+
+
+# -- plain text ---------------------------------------------------------------------------------
+
+
+def _read_plain(content: Content, name: str, encoding: str | None) -> Table:
+    """Return a table of one row: a text and its name."""
+    text = decode(content, encoding)
+    if text.flaw is not None:
+        row, reason = text.flaw
+        raise TableError(f"{content.source}, line {row}: {reason}")
+    shown = _as_text(Path(name))
+    data = pa.table({"id": [shown], "text": [text.data.decode()]})
+    return Table(data, content.source, content.fingerprint)
 
 
 # -- a folder -----------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """From documents to views: count words, choose a vocabulary, make all documents equally long.
 
-`TextViews` turns a table into views. The other transformers work on any counts.
+`TextViews` turns a table into views, and `split_paragraphs` cuts documents into sequences. The
+other transformers work on any counts.
 
 The preprocessing of Nigam, McCallum & Mitchell (2006, Sec. 3.3 and 3.5.2) is one Pipeline: stop
 words belong to the vectorizer, the vocabulary is chosen by mutual information with the labels there
@@ -28,6 +29,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from coem.text import _saved  # noqa: F401  (it registers them with model files)
 from coem.text.embed import Embed
+from coem.text.paragraphs import Paragraphs, split_paragraphs
 from coem.text.scaling import DEFAULT_LENGTH, ScaleLength, scale_length
 from coem.text.views_of_tables import TextViews
 from coem.text.vocabulary import SelectWords
@@ -39,5 +41,7 @@ __all__ = [
     "ScaleLength",
     "scale_length",
     "DEFAULT_LENGTH",
+    "split_paragraphs",
+    "Paragraphs",
     "ENGLISH_STOP_WORDS",
 ]
