@@ -39,7 +39,14 @@ def read_source(options: dict[str, Any]) -> Any:
     from coem.io.tables import read_table
 
     reading = {name: options[name] for name in ("encoding", "delimiter", "skip_bad")}
-    return read_table(options["source"], **reading)
+    # A verb without the option knows no plain text.
+    plain = "plain" in options and (options["plain"] or is_text_file(options["source"]))
+    return read_table(options["source"], plain=plain, **reading)
+
+
+def is_text_file(source: str) -> bool:
+    """Return whether a name is that of a plain text, packed or not."""
+    return source.lower().endswith((".txt", ".txt.gz", ".txt.zst")) and not os.path.isdir(source)
 
 
 def read_documents(options: dict[str, Any], talk: Talk) -> Documents:

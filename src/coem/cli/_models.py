@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from coem.cli._job import Documents, read_documents
+from coem.cli._paragraphs import Sequences, cut, read_how
 from coem.cli._run import MODEL, RUN, digest, read_run
 from coem.cli._talk import Talk
 
@@ -23,6 +24,7 @@ class Saved:
     model: Any
     names: list[str]
     fingerprint: str | None
+    paragraphs: dict[str, Any] | None = None  # how documents are cut, if they are
 
     def name_of(self, label: Any) -> str:
         """Return what a group is called; a class is called what it is."""
@@ -43,7 +45,24 @@ def load_model(path: Path) -> Saved:
         raise ValueError(f"{path} holds no model that reads documents; use coem.load in Python")
     (_, reader), (_, model) = steps
     names = [str(name) for name in told.extra.get("names", [])]
-    return Saved(path, reader, model, names, told.fingerprint)
+    how = read_how(told.extra.get("paragraphs"))
+    if hasattr(model, "transmat_") and how is None:
+        raise ValueError(
+            f"{path} holds a hidden Markov model that coem segment did not write; use coem.load in "
+            "Python"
+        )
+    return Saved(path, reader, model, names, told.fingerprint, how)
+
+
+def read_rows(saved: Saved, options: dict[str, Any], talk: Talk) -> Documents:
+    """Return the rows that a model is asked about: documents, or their paragraphs."""
+    documents = read_documents(options, talk)
+    return documents if saved.paragraphs is None else cut(documents, saved.paragraphs, talk)
+
+
+def lengths_of(documents: Documents) -> Any:
+    """Return the lengths of sequences, or None if rows are documents."""
+    return documents.filled if isinstance(documents, Sequences) else None
 
 
 def views_of(saved: Saved, documents: Documents, vectors: tuple[str, ...]) -> Any:
@@ -118,12 +137,15 @@ def _read_vectors(
     return given
 
 
-def assign(saved: Saved, views: Any, ids: list[str]) -> Any:
+def assign(saved: Saved, views: Any, documents: Documents) -> Any:
     """Return the table of the groups or classes of rows."""
     from coem.cli._run import as_table
     from coem.report import assign
 
-    return as_table(assign(saved.model, views, ids, saved.names))
+    found = assign(saved.model, views, documents.ids, saved.names, lengths_of(documents))
+    if not isinstance(documents, Sequences):
+        return as_table(found)
+    return as_table(found, {**documents.columns(), "segment": documents.segment_of(found.label)})
 
 
 def documents_of(saved: Saved, source: str | None, talk: Talk, **reading: Any) -> Documents:
@@ -139,7 +161,7 @@ def documents_of(saved: Saved, source: str | None, talk: Talk, **reading: Any) -
         raise ValueError(f"{source} is not there any more; name the documents with --file")
     options = {"encoding": None, "delimiter": None, "skip_bad": False, **told["arguments"]}
     options |= {name: value for name, value in reading.items() if value}
-    return read_documents({**options, "source": source, **id_options(saved, None)}, talk)
+    return read_rows(saved, {**options, "source": source, **id_options(saved, None)}, talk)
 
 
 def id_options(saved: Saved, given: str | None) -> dict[str, Any]:

@@ -79,19 +79,13 @@ reading_options = options(
     ),
 )
 
-view_options = options(
-    click.option(
-        "--text", multiple=True, metavar="COLUMN", help="A text column; several make one view."
-    ),
-    click.option(
-        "--view",
-        multiple=True,
-        callback=_full_names,
-        metavar="NAME=COLUMN",
-        help="A view of its own: title=title, both=title+body, links=refs:list, "
-        "cited=refs:inbound, price=price:number, meaning=emb:vector or meaning=emb.npy.",
-    ),
-    click.option("--id", "id_column", metavar="COLUMN", help="What rows are called. [id]"),
+text_option = click.option(
+    "--text", multiple=True, metavar="COLUMN", help="A text column; several make one view."
+)
+
+id_option = click.option("--id", "id_column", metavar="COLUMN", help="What rows are called. [id]")
+
+word_options = options(
     click.option(
         "--stop-words", type=click.Choice(["english", "none"]), default="english", show_default=True
     ),
@@ -119,6 +113,24 @@ view_options = options(
         show_default=True,
         help="Longest run of words that counts as one.",
     ),
+)
+
+view_options = options(
+    text_option,
+    click.option(
+        "--view",
+        multiple=True,
+        callback=_full_names,
+        metavar="NAME=COLUMN",
+        help="A view of its own: title=title, both=title+body, links=refs:list, "
+        "cited=refs:inbound, price=price:number, meaning=emb:vector or meaning=emb.npy.",
+    ),
+    id_option,
+    word_options,
+)
+
+plain_option = click.option(
+    "--plain", is_flag=True, help="FILE is one plain text, as a .txt file is in any case."
 )
 
 length_option = click.option(

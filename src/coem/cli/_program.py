@@ -22,6 +22,7 @@ VERBS = (
     "cluster",
     "classify",
     "topics",
+    "segment",
     "predict",
     "explain",
     "choose-k",

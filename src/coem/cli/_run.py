@@ -16,9 +16,14 @@ from coem.cli._options import FORMATS
 from coem.cli._talk import Talk, to_json
 
 MODEL, CLUSTERS, TRACE = "model.coem", "clusters.csv", "trace.jsonl"
+SEGMENTS = "segments.csv"
 REPORT, RUN = "report.html", "run.json"
 ASSIGNMENTS = "assignments"
-FILES = (MODEL, CLUSTERS, TRACE, REPORT, RUN, *(f"{ASSIGNMENTS}.{form}" for form in FORMATS))
+FILES = (
+    *(MODEL, CLUSTERS, SEGMENTS, TRACE, REPORT, RUN),
+    *(f"{ASSIGNMENTS}.{form}" for form in FORMATS),
+)
+VERBS = ("cluster", "classify", "topics", "segment")  # that write such a folder
 SCHEMA = 1
 
 
@@ -34,6 +39,9 @@ class Outcome:
     figures: dict[str, Any]  # what run.json tells of the result
     started: float = field(default_factory=time.time)
     columns: dict[str, Any] = field(default_factory=dict)  # more of the rows, in assignments
+    extra: dict[str, Any] = field(default_factory=dict)  # more for the model file
+    tables: dict[str, Any] = field(default_factory=dict)  # more files: name -> table
+    page: Any = None  # what writes the page, if it is not that of all models
 
 
 def place(options: dict[str, Any]) -> Path:
@@ -71,18 +79,19 @@ def write_run(folder: Path, outcome: Outcome) -> None:
 
     options, story = outcome.options, outcome.story
     _forget_times(outcome.pipeline.steps[-1][1])
-    names = {"names": [group.name for group in story.groups]}
+    extra = {"names": [group.name for group in story.groups], **outcome.extra}
     coem.save(
-        outcome.pipeline, folder / MODEL, extra=names, fingerprint=outcome.documents.fingerprint
+        outcome.pipeline, folder / MODEL, extra=extra, fingerprint=outcome.documents.fingerprint
     )
     rows = as_table(story.assignments, outcome.columns)
     write_table(rows, folder / f"{ASSIGNMENTS}.{options['form']}")
-    write_table(clusters(story), folder / CLUSTERS)
+    for name, more in ({CLUSTERS: clusters(story)} | outcome.tables).items():
+        write_table(more, folder / name)
     history = getattr(outcome.pipeline.steps[-1][1], "history_", ())
     lines = [to_json(record) for record in history]
     (folder / TRACE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     if not options["no_report"]:
-        write_report(story, folder / REPORT)
+        (outcome.page or write_report)(story, folder / REPORT)
     # Names of files need not be text; the escapes are those of JSON, and lead back to the file.
     told = _run_json(outcome, folder)
     (folder / RUN).write_text(told, encoding="utf-8", errors="backslashreplace")
@@ -251,7 +260,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is damaged: {error}; run it again") from None
     if not isinstance(told, dict) or not KEYS.items() <= _kinds(told).items():
         raise ValueError(f"{path} is no record of a run")
-    if told["verb"] not in ("cluster", "classify", "topics"):
+    if told["verb"] not in VERBS:
         raise ValueError(f"{path} is the record of an unknown verb, {told['verb']!r}")
     if told["schema"] > SCHEMA:
         raise ValueError(f"{path} was written by a newer coem; this one reads schema {SCHEMA}")

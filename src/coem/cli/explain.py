@@ -29,7 +29,7 @@ def command(**options: Any) -> None:
 
     What the words and the sizes of the groups contribute adds up to the log odds. A classifier
     that is calibrated tempers them; the probability is then that of the tempered ones, as
-    `coem predict` gives it.
+    `coem predict` gives it. Of a run of coem segment it explains a paragraph: --id book.txt#12.
     """
     from coem.cli import _job, _models
     from coem.report.texts import excerpt
@@ -45,10 +45,25 @@ def command(**options: Any) -> None:
     if options["wanted"] not in documents.ids:
         raise ValueError(f"{documents.source} has no document with the id {options['wanted']!r}")
     row = documents.ids.index(options["wanted"])
-    views = _models.views_of(saved, documents, options["vectors"])[[row]]
-    told, odds = saved.model.explain(views)[0], _odds(saved.model, views)
+    views = _models.views_of(saved, documents, options["vectors"])
+    told, odds = _of_row(saved.model, views, _models.lengths_of(documents), row)
     text = excerpt(_job.shown_texts(documents, saved.reader)[row], 200)
     talk.result(*_told(saved, told, odds, options["words"], text))
+
+
+def _of_row(model: Any, views: Any, lengths: Any, row: int) -> tuple[Any, dict[str, Any]]:
+    """Return the explanation of a row, and its odds; a paragraph needs its whole document."""
+    if lengths is None:
+        views = views[[row]]
+        return model.explain(views)[0], _odds(model, views)
+    ends = lengths.cumsum()
+    document = int(ends.searchsorted(row, side="right"))
+    start = int(ends[document] - lengths[document])
+    views = views[list(range(start, int(ends[document])))]
+    told = model.explain(views)[row - start]
+    first, second = sorted(model.predict_proba(views)[row - start].tolist(), reverse=True)[:2]
+    odds = {"probability": first, "against_probability": second, "calibrated_log_odds": None}
+    return told, odds
 
 
 def _odds(model: Any, views: Any) -> dict[str, Any]:
@@ -74,7 +89,8 @@ def _whole(reader: Any, view: str) -> str:
 
 def _parts(saved: Any, told: Any, n_words: int) -> list[list[Any]]:
     """Return what speaks for a group, view by view; it all adds up to the log odds."""
-    rows: list[list[Any]] = [["", "size of the groups", told.prior]]
+    rest = "size of the groups" if saved.paragraphs is None else "the other paragraphs"
+    rows: list[list[Any]] = [["", rest, told.prior]]
     for view, part in told.views.items():
         words = saved.reader.vocabulary_.get(view)
         order = sorted(range(len(part.features)), key=lambda i: -abs(part.contributions[i]))
@@ -88,6 +104,13 @@ def _parts(saved: Any, told: Any, n_words: int) -> list[list[Any]]:
             rest = f"({n_others} others)" if n_others > 0 else "(the rest)"
             rows.append([view, rest if order else _whole(saved.reader, view), left])
     return rows
+
+
+def _said_of_nothing(saved: Any) -> str:
+    """Return what to say of a row without words."""
+    if saved.paragraphs is None:
+        return "the document is empty in every view: only the size of the groups speaks"
+    return "the paragraph has no word that the model knows: only the other paragraphs speak"
 
 
 def _told(
@@ -107,7 +130,7 @@ def _told(
         table(["view", "word", "speaks for it"], rows),
     ]
     if not told.views:
-        said = "the document is empty in every view: only the size of the groups speaks"
+        said = _said_of_nothing(saved)
         lines[:1] = [text, said] if text else [said]  # it may consist of stop words
     data = {
         "label": told.label,

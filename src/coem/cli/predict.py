@@ -8,6 +8,7 @@ import click
 from coem.cli._options import (
     FORMATS,
     config_option,
+    plain_option,
     reading_options,
     source_argument,
     talk_options,
@@ -37,6 +38,7 @@ Examples:
     "--id", "id_column", metavar="COLUMN", help="What rows are called. [as when it was fitted]"
 )
 @vectors_option
+@plain_option
 @reading_options
 @config_option
 @talk_options
@@ -45,20 +47,21 @@ def command(**options: Any) -> None:
 
     MODEL is a model.coem file or the folder that it is in. The output has the columns id, label,
     name, probability, second, second_probability, disagreement and empty: true of a document of
-    which no view has anything, so that it is where any unknown one would be.
+    which no view has anything, so that it is where any unknown one would be. For a model of
+    coem segment the rows are paragraphs, with the columns document, paragraph and segment.
     """
-    from coem.cli import _job, _models
+    from coem.cli import _models
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     out = options["out"]
     _check_target(out, options["force"])
     saved = _models.load_model(options["model"])
     options |= _models.id_options(saved, options["id_column"])
-    documents = _job.read_documents(options, talk)
+    documents = _models.read_rows(saved, options, talk)
     views = _models.views_of(saved, documents, options["vectors"])
-    rows = _models.assign(saved, views, documents.ids)
+    rows = _models.assign(saved, views, documents)
     _write(rows, out, talk)
-    talk.note(f"{len(documents):,} rows assigned")
+    talk.note(f"{len(documents):,} {'rows' if saved.paragraphs is None else 'paragraphs'} assigned")
 
 
 def _check_target(out: Path | None, force: bool) -> None:

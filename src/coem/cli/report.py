@@ -47,10 +47,26 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     if target.exists() and other and not options["force"]:
         raise ValueError(f"{target} is there already; name another with --out, or use --force")
     views = _models.views_of(saved, documents, options["vectors"])
-    write_report(_story(told, saved, documents, views, options["examples"], not new), target)
+    if told["verb"] == "segment":
+        _write_segments(told, saved, documents, views, options["examples"], target)
+    else:
+        write_report(_story(told, saved, documents, views, options["examples"], not new), target)
     talk.result(str(target), {"report": str(target)})
     if options["show"]:
         click.launch(str(target))
+
+
+def _write_segments(
+    told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int, target: Path
+) -> None:
+    """Write the page about a run of coem segment."""
+    from coem.cli._run import known_as
+    from coem.cli.segment import page_of, story_of
+
+    options = {**told["arguments"], "called": known_as(told)}
+    about = saved.model, views, saved.reader, documents
+    story, cuts = story_of(*about, options, n_examples=n_examples)
+    page_of(cuts, documents, views, saved.reader)(story, target)
 
 
 def _story(

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from coem.io import new_file
 from coem.report import svg
 from coem.report.story import brief, plain
+from coem.report.texts import excerpt
 
 HERE = Path(__file__).parent / "assets"
 NONE = "\u2013"
@@ -35,9 +36,9 @@ def render(story):
         One page with its style, pictures and script. Same story, same bytes. It asks for nothing
         from anywhere, and documents are text on it whatever they hold.
     """
-    script, style = _asset("page.js"), _asset("page.css")
+    script, style = asset("page.js"), asset("page.css")
     return (
-        _environment()
+        environment()
         .get_template("page.html")
         .render(
             story=story,
@@ -45,11 +46,11 @@ def render(story):
             nouns={"class": "classes"}.get(story.model["noun"], f"{story.model['noun']}s"),
             style=Markup(style),
             script=Markup(script),
-            allowed={"script": _digest(script), "style": _digest(style)},
+            allowed={"script": digest(script), "style": digest(style)},
             ranked=_ranked(story),
             search=search_data(story),
             pictures=pictures(story),
-            made=_made(story),
+            made=made(story),
             first=FIRST,
             most=svg.MOST,
         )
@@ -86,7 +87,7 @@ def _ranked(story):
     return pairs if story.model["noun"] == "class" else sorted(pairs, key=lambda p: -p[1].share)
 
 
-def _made(story):
+def made(story):
     """Return what the model was made with, each thing once and in the words of the caller."""
     given = {name: brief(value) for name, value in story.settings.items()}
     # The seed is what all other random states come from.
@@ -205,7 +206,8 @@ def embed(value):
 
 
 @cache
-def _environment():
+def environment():
+    """Return what templates are filled in with; everything in them is escaped."""
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
@@ -213,17 +215,18 @@ def _environment():
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters |= {"pct": percent, "num": number, "level": level}
+    env.filters |= {"pct": percent, "num": number, "level": level, "brief_text": excerpt}
     env.globals |= {"bar": svg.bar}
     return env
 
 
 @cache
-def _asset(name):
+def asset(name):
+    """Return the text of a file of the page."""
     return (HERE / name).read_text(encoding="utf-8")
 
 
-def _digest(text):
+def digest(text):
     """Return what lets a browser take this script or style and no other."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"

@@ -19,6 +19,18 @@ def bar(share, whole=1.0):
     return _tag("svg", body, class_="bar", **frame)
 
 
+def block(start, width, colour, title):
+    """Return a part of a stripe, which tells what it is."""
+    text = _tag("title", escape(title))
+    return _tag("rect", text, class_=colour, x=start, width=width, height=1)
+
+
+def stripe(blocks, length, label):
+    """Return blocks side by side, as wide as there is room."""
+    frame = {"viewBox": f"0 0 {length} 1", "preserveAspectRatio": "none", "aria-label": label}
+    return _tag("svg", Markup("").join(blocks), class_="strip", role="img", **frame)
+
+
 def line(values, title, *, x_label="round", y_label="", size=(560, 220), limits=None):
     """Return a curve with a point for every number, the first at 1; no axis leaves the limits."""
     width, height = size

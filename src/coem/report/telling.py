@@ -103,7 +103,7 @@ def tell(
     )
 
 
-def assign(model, views, ids, names=None):
+def assign(model, views, ids, names=None, lengths=None):
     """Return the groups of rows, with the values that `tell` gives them.
 
     Parameters
@@ -116,12 +116,14 @@ def assign(model, views, ids, names=None):
         Ids of the rows.
     names : sequence of str, optional
         Names of the groups; by default the model's own labels.
+    lengths : array-like of int, optional
+        For a hidden Markov model, the number of rows of each sequence.
 
     Returns
     -------
     assignments : Assignments
     """
-    reading = read(model, views)
+    reading = read(model, views, lengths)
     return _assignments(reading, ids, names or [clean(key) for key in reading.keys])
 
 

@@ -1,0 +1,154 @@
+"""Documents as sequences of paragraphs: what `coem segment` and its models begin with."""
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import numpy as np
+
+from coem.cli._job import Documents, is_text_file
+from coem.cli._program import PLACE
+from coem.cli._talk import Talk
+
+TEXT = "text"  # the column of the paragraphs, and the view that is made of it
+# What documents were cut by, in words.
+CUT = {
+    "paragraphs": "at blank lines",
+    "lines": "at the ends of lines",
+    "sentences": "into runs of sentences",
+    "words": "into runs of words",
+}
+
+
+@dataclass(frozen=True)
+class Sequences(Documents):
+    """Documents whose rows are paragraphs, named by their document and their number."""
+
+    names: list[str]  # of the documents
+    lengths: np.ndarray  # paragraphs of each document; 0 if it is empty
+    ways: list[str]  # how each document was cut
+
+    @property
+    def filled(self) -> np.ndarray:
+        """Numbers of paragraphs of the documents that have any."""
+        return self.lengths[self.lengths > 0]
+
+    @property
+    def texts(self) -> list[str]:
+        """The paragraphs."""
+        texts: list[str] = self.table.column(TEXT).to_pylist()
+        return texts
+
+    def segment_of(self, topics: np.ndarray) -> np.ndarray:
+        """Return the number of each paragraph's segment in its document, from 1."""
+        starts = np.cumsum(self.filled) - self.filled
+        changes = np.concatenate([[True], topics[1:] != topics[:-1]])
+        changes[starts] = True
+        total = np.cumsum(changes)
+        return total - np.repeat(total[starts] - 1, self.filled)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return document and number of each paragraph, as columns."""
+        owner = np.repeat(np.arange(len(self.names)), self.lengths)
+        before = np.cumsum(self.lengths) - self.lengths
+        return {
+            "document": np.array(self.names, dtype=object)[owner],
+            "paragraph": np.arange(len(owner)) - before[owner] + 1,
+        }
+
+
+def text_columns(options: dict[str, Any], documents: Documents, talk: Talk) -> list[str]:
+    """Return the columns of text: those that were named, or those that look like it."""
+    from coem.text.guess import guess_views
+
+    if options["text"]:
+        return list(options["text"])
+    if options["plain"] or is_text_file(options["source"]) or os.path.isdir(options["source"]):
+        return [TEXT]
+    guessed, sentences = guess_views(documents.table, documents.id_column)
+    columns = [name for name, spec in guessed.items() if spec["kind"] == "text"]
+    if not columns:
+        raise ValueError(
+            "no column looks like text; name one with --text COLUMN. " + " ".join(sentences)
+        )
+    if documents.table.num_columns > 2 or len(columns) > 1:
+        talk.note(f"the text is in {', '.join(map(repr, columns))} (--text names other columns)")
+    return columns
+
+
+def cut(documents: Documents, how: dict[str, Any], talk: Talk) -> Sequences:
+    """Return documents cut into paragraphs, and say how; `how` has columns, by and words."""
+    import pyarrow as pa
+
+    from coem.text.paragraphs import read_texts, split_paragraphs
+
+    texts = read_texts(documents.table, how["columns"])
+    found = split_paragraphs(texts, how["by"], how["words"])
+    if not found.texts:
+        raise ValueError(f"{documents.source} has no text in {', '.join(how['columns'])}")
+    _tell(found, talk)
+    places = [
+        (name, i + 1)
+        for name, n in zip(documents.ids, found.lengths.tolist(), strict=True)
+        for i in range(n)
+    ]
+    _remember(documents.source, places)
+    return Sequences(
+        table=pa.table({TEXT: found.texts}),
+        source=documents.source,
+        fingerprint=documents.fingerprint,
+        ids=[f"{name}#{number}" for name, number in places],
+        id_column=None,
+        n_bad=documents.n_bad,
+        names=documents.ids,
+        lengths=found.lengths,
+        ways=found.ways,
+    )
+
+
+def _tell(found: Any, talk: Talk) -> None:
+    """Say how many documents were cut in which way."""
+    ways = Counter(way for way in found.ways if way)
+    n_documents, n_paragraphs = sum(ways.values()), len(found.texts)
+    if len(ways) == 1:
+        how = f"cut {CUT[next(iter(ways))]}"
+    else:
+        how = ", ".join(f"{n:,} cut {CUT[way]}" for way, n in ways.most_common())
+    plural = "" if n_documents == 1 else "s"
+    talk.note(f"{n_documents:,} document{plural}, {how}: {n_paragraphs:,} paragraphs")
+    empty = len(found.ways) - n_documents
+    if empty:
+        are = "document is empty: it has" if empty == 1 else "documents are empty: they have"
+        talk.note(f"{empty:,} {are} no segments")
+
+
+def _remember(source: str, places: list[tuple[str, int]]) -> None:
+    """Let errors name a paragraph by its document and its number."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[PLACE] = lambda row: (
+            f"{source}, document {places[row][0]!r}, paragraph {places[row][1]}"
+        )
+
+
+def read_how(told: Any) -> dict[str, Any] | None:
+    """Return how the documents of a model file are cut, or None if they are not."""
+    from coem.text.paragraphs import WAYS
+
+    if told is None:
+        return None
+    good = (
+        isinstance(told, dict)
+        and set(told) == {"columns", "by", "words"}
+        and isinstance(told["columns"], list)
+        and all(isinstance(name, str) for name in told["columns"])
+        and bool(told["columns"])
+        and told["by"] in WAYS
+        and type(told["words"]) is int
+        and told["words"] > 0
+    )
+    if not good:
+        raise ValueError(f"the model file does not say how documents are cut, but {told!r:.80}")
+    return dict(told)
