@@ -54,6 +54,19 @@ def test_a_rest_of_few_words_joins_the_run_before():
     assert [len(text.split()) for text in texts] == [45, 27]
 
 
+def test_a_run_without_an_end_is_cut_by_words():
+    table = "cell " * 200
+    texts, way = cut(f"{sentences(5)} {table}. {sentences(5)}", n_words=40)
+    assert way == "sentences"
+    assert [len(text.split()) for text in texts] == [45, 40, 40, 40, 40, 41, 45]
+    assert len(cut(f"{table}. The end.", by="sentences")[0]) == 1
+
+
+def test_sentences_stay_whole_however_few_words_are_asked_for():
+    for settings in ({}, {"by": "sentences"}):
+        assert len(cut(sentences(7), n_words=1, **settings)[0]) == 7
+
+
 def test_where_no_sentence_ends_words_are_counted():
     texts, way = cut("word " * 130, n_words=40)
     assert way == "words"

@@ -93,7 +93,7 @@ def _cut(text: str, by: str, n_words: int) -> tuple[list[str], str]:
     if by == "lines":
         return _filled(text.split("\n")), by
     if by == "sentences":
-        return _runs(text, n_words)[0], by
+        return _runs(text, n_words), by
     if by == "words":
         return _by_words(text, n_words), by
     blocks = _filled(BLANK.split(text))
@@ -111,11 +111,17 @@ def _finer(text: str, n_words: int) -> tuple[list[str], str]:
     lines = _filled(text.split("\n"))
     if len(lines) > 1 and len(text.split()) >= WRAPPED * len(lines):
         return lines, "lines"
-    return _runs(text, n_words)
+    if SENTENCE.search(text) is None:
+        return _by_words(text, n_words), "words"
+    # A run that is much too long holds a list, or a table: no sentence ends there.
+    most = 3 * max(n_words, WORDS)
+    runs = _runs(text, n_words)
+    cut = [_by_words(run, n_words) if len(run.split()) > most else [run] for run in runs]
+    return [part for parts in cut for part in parts], "sentences"
 
 
-def _runs(text: str, n_words: int) -> tuple[list[str], str]:
-    """Return runs of whole sentences, and of words where no sentence ends."""
+def _runs(text: str, n_words: int) -> list[str]:
+    """Return runs of whole sentences."""
     ends = [match.end() for match in SENTENCE.finditer(text)]
     runs: list[str] = []
     start = size = 0
@@ -128,14 +134,7 @@ def _runs(text: str, n_words: int) -> tuple[list[str], str]:
         # A short rest at the end says too little to be a paragraph of its own.
         joins = bool(runs) and 2 * size < n_words
         runs = [*runs[:-1], runs[-1] + text[start:]] if joins else [*runs, text[start:]]
-    return _shortened(runs, n_words), "sentences" if ends else "words"
-
-
-def _shortened(runs: list[str], n_words: int) -> list[str]:
-    """Return runs of which none is much longer than it should be."""
-    most = 2 * n_words
-    cut = [_by_words(run, n_words) if len(run.split()) > most + n_words else [run] for run in runs]
-    return _filled([part for parts in cut for part in parts])
+    return _filled(runs)
 
 
 def _by_words(text: str, n_words: int) -> list[str]:
