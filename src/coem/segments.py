@@ -13,6 +13,7 @@ from coem.families import Multinomial
 SEGMENT_LENGTH = 10.0  # expected, in paragraphs
 EVIDENCE = 3.0  # words that a paragraph counts at most
 ALPHA = 0.1  # pseudo-count of a word, as a share of what is left of the counts
+PRIOR = 10.0  # pseudo-counts of the transitions of a topic, per paragraph
 MOST_TOPICS = 40
 TOL = 1e-6
 
@@ -42,8 +43,8 @@ def topic_chain(n_topics, n_paragraphs, *, segment_length=SEGMENT_LENGTH, kept=1
     n_topics : int
         Number of topics.
     n_paragraphs : int
-        Number of paragraphs that it will be fitted to: the prior on the transitions has as many
-        pseudo-counts per topic. So it outweighs the transitions that are counted.
+        Number of paragraphs that it will be fitted to: the prior on the transitions has ten times
+        as many pseudo-counts per topic. So it outweighs the transitions that are counted.
     segment_length : float, default=10
         Expected number of paragraphs of a segment, more than 1.
     kept : float, default=1.0
@@ -73,7 +74,7 @@ def topic_chain(n_topics, n_paragraphs, *, segment_length=SEGMENT_LENGTH, kept=1
         n_topics,
         family=Multinomial(alpha=ALPHA * kept),
         transmat=transmat,
-        transmat_prior=1 + n_paragraphs * transmat,
+        transmat_prior=1 + PRIOR * n_paragraphs * transmat,
         startprob_prior=2.0,
         **{"tol": TOL, **settings},
     )

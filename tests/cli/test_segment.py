@@ -244,6 +244,19 @@ def test_documents_without_text(here, coem):
     assert "no column looks like text" in coem("segment", "c.csv", code=1).stderr
 
 
+def test_options_in_a_file_mean_the_same_in_both_verbs(cut, coem, here):
+    (here / "a.toml").write_text("k = 3\nwords = 1\n", encoding="utf-8")
+    shown = [
+        coem("explain", cut, "--id", "l0.txt#2", *given).stdout
+        for given in ((), ("--config", "a.toml"), ("-n", "1"))
+    ]
+    assert shown[0] == shown[1] != shown[2]  # the words of explain are others
+    (here / "b.txt").write_text(" ".join(documents()[0][0]), encoding="utf-8")
+    coem("segment", "b.txt", "--config", "a.toml", "--out", "b")
+    found = read_json("b/run.json")["result"]
+    assert (found["k"], found["paragraphs"], found["cut"]) == (3, 20, {"sentences": 1})
+
+
 def test_usage(folder, coem):
     coem("segment", folder, "--segment-length", "1", code=2)
     coem("segment", folder, "--split", "pages", code=2)

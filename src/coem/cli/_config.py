@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 # Options that are something else than in the verbs that fit: a document, the name of a file.
-OTHERWISE = {"explain": {"id"}, "predict": {"out"}, "report": {"out"}}
+OTHERWISE = {"explain": {"id", "words"}, "predict": {"out"}, "report": {"out"}}
 
 
 class Numbers(click.ParamType):

@@ -259,6 +259,8 @@ def segment_table(cuts, ids, names):
 
 def _figures(story, cuts, model, sequences):
     """Return the numbers of run.json and --json."""
+    from collections import Counter
+
     import numpy as np
 
     n_segments = np.bincount(cuts.topic, minlength=len(story.groups)).tolist()
@@ -268,6 +270,7 @@ def _figures(story, cuts, model, sequences):
         "rounds": int(model.n_iter_),
         "converged": bool(model.converged_),
         "documents": int((sequences.lengths > 0).sum()),
+        "cut": dict(Counter(way for way in sequences.ways if way)),
         "paragraphs": len(sequences),
         "segments": len(cuts.topic),
         "topics": [

@@ -4,6 +4,7 @@ from coem.report.choice import Document
 from coem.report.page import render, write_report
 from coem.report.readers import read
 from coem.report.reading import Reading
+from coem.report.segments import SegmentStory, render_segments, tell_segments, write_segments
 from coem.report.story import Assignments, Group, Story
 from coem.report.telling import assign, tell
 from coem.report.words import group_words, name_groups
@@ -13,12 +14,16 @@ __all__ = [
     "Document",
     "Group",
     "Reading",
+    "SegmentStory",
     "Story",
     "assign",
     "group_words",
     "name_groups",
     "read",
     "render",
+    "render_segments",
     "tell",
+    "tell_segments",
     "write_report",
+    "write_segments",
 ]

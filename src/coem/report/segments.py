@@ -13,7 +13,7 @@ from coem.report.choice import BUDGET, CARD, LEAST
 from coem.report.story import Story
 from coem.report.texts import clean, excerpt
 
-COLOURS = 24  # of the style sheet; more topics share them
+COLOURS = 48  # of the style sheet; more topics share them
 SEGMENT = 700  # about the bytes of a segment without its text
 PARAGRAPH = 30  # and of a paragraph
 N_WORDS = 6  # of a segment
@@ -225,6 +225,7 @@ def render_segments(told):
             style=Markup(style),
             allowed=page.digest(style),
             made=page.made(told.story),
+            colours=COLOURS,
             strip=lambda cut: strip(cut, told),
             trace=page.pictures(told.story).get("trace"),
         )
