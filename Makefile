@@ -45,6 +45,7 @@ bench: setup
 	$(BIN)/python benchmarks/spherical.py
 	$(BIN)/python benchmarks/gaussians.py
 	$(BIN)/python benchmarks/k_means.py
+	$(BIN)/python benchmarks/chain.py
 	$(BIN)/python benchmarks/agglomerate.py
 	$(BIN)/python benchmarks/aspect.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/citations.py
@@ -76,6 +77,8 @@ experiments: setup
 	$(BIN)/python benchmarks/coupled_runs.py --data medline --k 50 --many 3
 	$(BIN)/python benchmarks/coupled_runs.py --data cranfield --k 50 --many 3 --via xy
 	$(BIN)/python benchmarks/synthetic_aspects.py
+	$(BIN)/python benchmarks/segmentation.py
+	$(BIN)/python benchmarks/segmentation.py --choose
 
 demo: setup
 	$(BIN)/coem demo

@@ -31,6 +31,7 @@ NAMES = (
     "docs/report.md",
     "docs/hidden-markov-models.md",
     "docs/batches.md",
+    "docs/segmenting.md",
     "docs/papers/bickel-scheffer-2004.md",
     "README.md",
     "docs/recipes.md",

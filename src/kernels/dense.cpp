@@ -21,8 +21,9 @@ constexpr int WIDTH = 4;
 #endif
 typedef double Wide __attribute__((vector_size(WIDTH * 8)));
 constexpr int PARTS = LANES / WIDTH;
-constexpr int TILE = 8 / PARTS;  // rows whose sums for eight means stay in registers
-constexpr int64_t GROUP = 32;    // rows that stay in the cache while a panel goes by
+// Rows whose sums for eight means stay in registers: enough of them that no sum waits for the last.
+constexpr int TILE = 10 / PARTS;
+constexpr int64_t GROUP = 40;  // rows, in whole tiles, that stay in the cache while a panel goes by
 
 inline Wide wide(const double* p) {
     Wide v;

@@ -141,9 +141,11 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
 
     def empty(self, X: Matrix) -> Array:
         """Return which rows are NaN as a whole. A sparse row without non-zeros is not empty."""
-        if isinstance(X, np.ndarray):
-            return np.asarray(np.isnan(X).all(axis=1))
-        return np.zeros(X.shape[0], dtype=bool)
+        empty = np.zeros(X.shape[0], dtype=bool)
+        if isinstance(X, np.ndarray) and X.shape[1] > 0:
+            candidates = np.flatnonzero(np.isnan(X[:, 0]))  # usually none
+            empty[candidates] = np.isnan(X[candidates]).all(axis=1)
+        return empty
 
     def encode(self, X: Matrix) -> Matrix:
         """Return `X` in float64 with 0 for empty rows, which have no responsibilities."""
@@ -174,6 +176,8 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
 
         A matrix whitens if ``(x - mean) @ white`` has the unit covariance.
         """
+        if self.covariance == "unit":
+            return np.ones((len(theta.means), 1)), np.zeros(len(theta.means))
         if theta.covariances.ndim == 3:
             matrices = theta.covariances[: 1 if self.covariance == "tied" else None]
             factors, failures = zip(*map(cholesky, matrices), strict=True)
