@@ -242,6 +242,15 @@ def test_top_features_and_names():
     assert isinstance(AspectModel(4).fit(X).top_features(1)[0][0][0], int)
 
 
+def test_a_column_that_occurs_once_does_not_name_a_component():
+    X, _, _ = topics()
+    once = np.zeros((len(X), 1))
+    once[0] = 1
+    model = AspectModel(4, coupling="c", random_state=0).fit(np.hstack([X, once]))
+    ranked = [[f for f, _ in top] for top in model.top_features(X.shape[1] + 1)]
+    assert min(features.index(X.shape[1]) for features in ranked) >= 5
+
+
 # -- couple -------------------------------------------------------------------------------------
 
 

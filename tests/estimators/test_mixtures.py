@@ -711,6 +711,16 @@ def test_top_features(family):
     assert model.top_features("body") == model.top_features("body", n=10, by="wllr")
 
 
+def test_without_pseudo_counts_a_feature_that_occurs_once_is_not_the_first():
+    X = np.array([[50, 1, 49], [5, 0, 95]])
+    family = Multinomial(alpha=0)
+    start = np.eye(2)
+    model = MixtureClusterer(2, family=family, init=start, max_iter=1, tol=0, dtype=float).fit(X)
+    best = model.top_features(n=3)
+    assert [top[0][0] for top in best] == [0, 2]
+    assert dict(best[0])[1] == pytest.approx(0.01 * np.log(0.01 / (1 / 200)))
+
+
 def test_top_features_have_the_names_of_the_columns():
     frame = pd.DataFrame(WORDS.toarray(), columns=[f"word{i}" for i in range(12)])
     model = MixtureClusterer(K, max_iter=5, **FIXED).fit(frame)

@@ -26,7 +26,10 @@ class FeatureMethods(ViewsModel):
         by : {"wllr", "prob"}, default="wllr"
             "prob" ranks by p(feature | component). "wllr" ranks by the weighted log-likelihood
             ratio p(f | c) log(p(f | c) / p(f | not c)), which prefers features that are frequent
-            in the component *and* rare in the others.
+            in the component *and* rare in the others. With pseudo-counts, as families have them by
+            default, it is the plain ratio of Nigam et al. (2006, Table 3.4). With ``alpha=0``,
+            p(f | not c) counts as no less than p(f) of the rarest feature, so that a feature that
+            occurs once does not come first.
 
         Returns
         -------

@@ -272,7 +272,9 @@ class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CountModel)
         by : {"wllr", "prob"}, default="wllr"
             "prob" ranks by p(y|h). "wllr" ranks by the weighted log-likelihood ratio
             p(y|h) log(p(y|h) / p(y|not h)), which prefers columns that are frequent in the
-            component *and* rare in the others.
+            component *and* rare in the others. Without `smoothing`, p(y|not h) is zero for many
+            columns. It then counts as no less than p(y) of the rarest column, so that a column
+            that occurs once does not come first.
 
         Returns
         -------

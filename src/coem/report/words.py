@@ -44,8 +44,9 @@ def group_words(model, X, *, feature_names=None, n=12):
     -------
     words : list of dict
         For every group view -> `Words`. *Descriptive* words are the most probable ones.
-        *Discriminating* words are ranked by p(w | g) log(p(w | g) / p(w | not g)); the columns of a
-        dense view without probabilities by how many standard deviations the group is off the mean.
+        *Discriminating* words are ranked by p(w | g) log(p(w | g) / p(w | not g)), as by
+        `coem.ranking.wllr`; the columns of a dense view without probabilities by how many standard
+        deviations the group is off the mean.
 
     Examples
     --------
