@@ -11,6 +11,7 @@ from coem.metrics import (
     cluster_entropy,
     dissent,
     expected_calibration_error,
+    reliability_curve,
 )
 
 TINY = np.finfo(np.float64).tiny
@@ -345,6 +346,31 @@ def test_calibration_worked_by_hand():
     # In one bin errors of both signs cancel: mean confidence 0.8, three of five right.
     value = expected_calibration_error([0, 1, 1, 0, 0], proba, n_bins=1)
     assert value == pytest.approx(0.2, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "names", [["a", "b", "c"], [1, 2, 3], [10, 20, 30], [-1.5, 0.0, 2.0], np.array([7, 8, 9])]
+)
+def test_labels_without_classes_are_taken_for_the_columns_in_their_order(rng, names):
+    codes = np.append(rng.integers(3, size=60), [0, 1, 2])
+    proba = rng.dirichlet(np.full(3, 0.3), size=63)
+    found = reliability_curve(np.asarray(names)[codes], proba)
+    for key, value in reliability_curve(codes, proba).items():
+        np.testing.assert_array_equal(found[key], value)
+    as_objects = np.asarray(names).astype(object)[codes]
+    error = expected_calibration_error(codes, proba)
+    assert expected_calibration_error(as_objects, proba) == error
+
+
+def test_labels_that_cannot_be_the_columns_are_no_accuracy_of_0():
+    proba = np.full((2, 3), 1 / 3)
+    with pytest.raises(ValueError, match=r"2 different labels for 3 columns.*classes=model\.cla"):
+        expected_calibration_error(["a", "b"], proba)
+    with pytest.raises(ValueError, match=r"such as 1, classes such as '0'; give both in the same"):
+        reliability_curve([1, 2], proba, classes=["0", "1", "2"])
+    # A class that the classifier does not know is wrong, beside others that it knows.
+    curve = reliability_curve(["a", "z"], proba, classes=["a", "b", "c"], n_bins=1)
+    assert curve.accuracy.tolist() == [0.5]
 
 
 def test_calibration_of_the_edges():

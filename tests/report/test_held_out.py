@@ -56,6 +56,12 @@ def test_held_out_rows_can_be_told_again(collection, labels, judge, found):
     assert render(again) == render(story)
 
 
+def test_labels_of_another_form_are_no_accuracy_of_0(collection, judge):
+    with pytest.warns(UserWarning, match="no label is a class of the model: labels are such as 0"):
+        story = tell(judge, collection.views, labels=collection.truth)
+    assert story.truth is None
+
+
 def test_rows_that_may_have_taught_are_no_accuracy(collection, labels, judge):
     page = render(tell(judge, collection.views, labels=labels))
     assert "may have taught" in page

@@ -189,11 +189,14 @@ def expected_calibration_error(
     Parameters
     ----------
     labels_true : array of shape (n_rows,)
-        The true classes: column numbers of `proba`, or labels if `classes` is given.
+        The true classes: labels, or column numbers of `proba`. A label that is not one of the
+        classes counts as wrong, but one at least must be.
     proba : array of shape (n_rows, n_classes)
         Predicted probabilities.
     classes : array of shape (n_classes,), optional
-        The labels of the columns, as a classifier's ``classes_``.
+        The labels of the columns, as a classifier's ``classes_``. By default labels are column
+        numbers, from 0 on, if all of them can be. If not, the columns belong to the sorted labels,
+        as in scikit-learn, if there are as many of them as columns.
     n_bins : int, default=15
         Number of bins.
     sample_weight : array of shape (n_rows,), optional
@@ -251,9 +254,7 @@ def reliability_curve(
             f"proba has shape {proba.shape} for {len(truth)} labels; give one row for each label, "
             "and one label at least."
         )
-    columns = np.arange(proba.shape[1]) if classes is None else np.asarray(classes)
-    if len(columns) != proba.shape[1]:
-        raise ValueError(f"there are {len(columns)} classes for {proba.shape[1]} columns.")
+    columns = _classes_of(truth, proba.shape[1], classes)
     right = columns[proba.argmax(axis=1)] == truth
     confidence = proba.max(axis=1)
     place = np.clip(np.ceil(confidence * n_bins).astype(int) - 1, 0, n_bins - 1)
@@ -264,6 +265,31 @@ def reliability_curve(
     )
     there = np.where(mass > 0, mass, np.nan)
     return Bunch(confidence=sure / there, accuracy=hits / there, weight=mass)
+
+
+def _classes_of(truth: Array, n_columns: int, classes: ArrayLike | None) -> Array:
+    """Return the class of every column; raise if no label can be one of them."""
+    fix = "pass the classes of the columns, such as classes=model.classes_."
+    if classes is not None:
+        columns = np.asarray(classes)
+        if len(columns) != n_columns:
+            raise ValueError(f"there are {len(columns)} classes for {n_columns} columns.")
+        if not set(truth.tolist()) & set(columns.tolist()):
+            raise ValueError(
+                f"no label is one of the classes: labels are such as {truth.tolist()[0]!r}, "
+                f"classes such as {columns.tolist()[0]!r}; give both in the same form."
+            )
+        return columns
+    if set(truth.tolist()) <= set(range(n_columns)):
+        return np.arange(n_columns)
+    _codes(truth, "labels_true")  # raises if labels cannot be sorted
+    found = np.unique(truth)
+    if len(found) != n_columns:
+        raise ValueError(
+            f"labels_true has {len(found)} different labels for {n_columns} columns of proba, and "
+            f"they are no column numbers; {fix}"
+        )
+    return found
 
 
 def _contingency(labels_true: ArrayLike, labels_pred: ArrayLike) -> sparse.csr_array:

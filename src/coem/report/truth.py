@@ -14,6 +14,7 @@ from coem.metrics import (
     expected_calibration_error,
     reliability_curve,
 )
+from coem.runs import warn_user
 
 N_BINS = 10
 
@@ -54,7 +55,7 @@ class Truth:
 
 
 def compare(reading, labels):
-    """Return what labels say of the groups; None without any."""
+    """Return what labels say of the groups; None without any that the model could know."""
     if labels is None:
         return None
     knowledge = read_knowledge(labels, len(reading.groups))
@@ -62,6 +63,14 @@ def compare(reading, labels):
     if len(rows) == 0:
         return None
     classes, codes = knowledge.classes, knowledge.codes[rows]
+    if reading.noun == "class" and not set(classes.tolist()) & set(reading.keys):
+        warn_user(
+            f"no label is a class of the model: labels are such as {classes.tolist()[0]!r}, "
+            f"classes such as {reading.keys[0]!r}. The page leaves the labels out; give them in "
+            "the form in which the model learnt them.",
+            UserWarning,
+        )
+        return None
     groups, k = reading.groups[rows], reading.n_groups
     table = np.bincount(groups * len(classes) + codes, minlength=k * len(classes))
     table = table.reshape(k, len(classes))
