@@ -267,7 +267,7 @@ def recur(X):
     model = coem.MixtureClusterer(20, max_iter=5, tol=0)
     found = stability(model, X, n_runs=4, n_jobs=2, random_state=0)
     agreed = found.mean_agreement
-    return SimpleNamespace(labels_=found.labels, objective_=agreed, theta_=found.row_stability)
+    return SimpleNamespace(labels_=found.labels, objective_=agreed, theta_=found.row_trust)
 
 
 def text_views():

@@ -178,7 +178,7 @@ def recurrence():
     """Print which components recur where groups are known, and where there are none."""
     print("### Components that recur, of 10 runs\n")
     lines = [line_of(*case) for case in cases()]
-    header = ("", "in all runs", "in half of them", "in none", "rows that stay", "adjusted Rand")
+    header = ("", "in all runs", "in half of them", "in none", "mean trust", "adjusted Rand")
     table(header, lines)
 
 
@@ -247,7 +247,7 @@ def line_of(name, model, X):
     found = stability(model.set_params(n_jobs=2), X, n_runs=10, random_state=0)
     recurs = np.array([row.recurs for row in found.table if row.share > 0])
     counts = (recurs == 9).sum(), (recurs >= 5).sum(), (recurs == 0).sum()
-    shares = f"{found.row_stability.mean():.2f}", f"{found.mean_agreement:.2f}"
+    shares = f"{found.row_trust.mean():.2f}", f"{found.mean_agreement:.2f}"
     return (name, *(f"{n} of {len(recurs)}" for n in counts), *shares)
 
 

@@ -74,6 +74,16 @@ def test_a_spoilt_record_is_a_sentence(copied, coem):
         assert "coem: error: stability" in coem("report", copied, code=1).stderr
 
 
+def test_a_run_from_before_there_was_trust_has_a_page(copied, coem):
+    told = read_json(copied / "run.json")
+    for row in told["stability"]["table"]:
+        del row["trust"]
+        row |= {"strength": 0.5, "row_stability": 0.5}
+    (copied / "run.json").write_text(to_json(told), encoding="utf-8")
+    coem("report", copied)
+    assert "· trust \u2013" in (copied / "report.html").read_text(encoding="utf-8")
+
+
 def test_a_run_made_again_is_the_same_in_all_files(written, coem, here):
     assert "the same" in coem("rerun", written, "--out", "again").stdout
     for path in written.iterdir():

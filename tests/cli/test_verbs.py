@@ -13,6 +13,7 @@ import pytest
 
 import coem as library
 from coem.cli._program import VERBS
+from coem.selection.trust import MEANING
 
 from .conftest import TOPICS, posts, read_json, write_csv
 
@@ -36,15 +37,19 @@ def test_cluster_writes_everything(finished):
         "second_probability",
         "disagreement",
         "empty",
+        "trust",
     ]
     assert {row["empty"] for row in rows} == {"false"}
     assert [row["id"] for row in rows] == [f"p{i}" for i in range(90)]
     groups = rows_of(finished / "clusters.csv")
     assert sum(int(group["size"]) for group in groups) == 90
-    assert {"name", "discriminating_text", "descriptive_title", "examples", "stability"} <= set(
+    assert {"name", "discriminating_text", "descriptive_title", "examples", "trust"} <= set(
         groups[0]
     )
     told = read_json(finished / "run.json")
+    for group, said in zip(groups, told["result"]["groups"], strict=True):
+        mine = [float(row["trust"]) for row in rows if row["label"] == group["label"]]
+        assert float(group["trust"]) == said["trust"] == pytest.approx(np.mean(mine))
     assert told["result"]["nmi"] == pytest.approx(1.0)
     assert told["result"]["converged"]
     lines = (finished / "trace.jsonl").read_text().splitlines()
@@ -53,7 +58,10 @@ def test_cluster_writes_everything(finished):
 
 def test_predict_says_what_cluster_said(finished, coem):
     result = coem("predict", finished, finished.parent / "posts.csv")
-    assert list(csv.DictReader(result.stdout.splitlines())) == rows_of(finished / "assignments.csv")
+    wanted = rows_of(finished / "assignments.csv")
+    for row in wanted:
+        del row["trust"]  # of other documents other runs have said nothing
+    assert list(csv.DictReader(result.stdout.splitlines())) == wanted
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
@@ -92,7 +100,35 @@ def test_compare(finished, table, coem):
     told = json.loads(coem("compare", finished, "four", "--json").stdout)
     assert told["pairs"][0]["shared_rows"] == 90
     assert 0 < told["pairs"][0]["nmi"] <= 1
-    assert "adjusted Rand" in coem("compare", finished, "four").stdout
+    assert [run["rank"] for run in told["runs"]] == [None, None]
+    text = coem("compare", finished, "four").stdout
+    assert "adjusted Rand" in text
+    assert "The runs differ in k, view: their objectives" in text
+
+
+def test_compare_ranks_what_can_be_compared(table, coem):
+    given = ("cluster", table, "--text", "body", "--restarts", "2", "-q")
+    for out, own in {"a": ["3"], "b": ["3", "--seed", "1"], "c": ["4"]}.items():
+        coem(*given, "--out", out, "-k", *own)
+    told = json.loads(coem("compare", "a", "b", "c", "--json").stdout)
+    a, b, c = told["runs"]
+    assert c["rank"] is None
+    assert told["not_ranked"].startswith("The runs differ in k:")
+    wanted = [1, 1] if a["objective"] == b["objective"] else [1, 2]
+    assert sorted([a["rank"], b["rank"]]) == wanted
+    assert min((a, b), key=lambda run: run["rank"])["objective"] == max(
+        a["objective"], b["objective"]
+    )
+    assert json.loads(coem("compare", "a", "b", "--json").stdout)["not_ranked"] is None
+
+
+def test_the_table_of_groups_says_what_trust_is(table, coem):
+    text = coem("cluster", table, "--text", "body", "-k", "3", "--restarts", "2").stdout
+    assert text.splitlines()[0].split() == ["group", "size", "trust", "name"]
+    assert MEANING in text
+    page = (table.parent / "coem-posts" / "report.html").read_text(encoding="utf-8")
+    assert MEANING in page
+    assert ">Strength<" not in page
 
 
 def test_without_any_flag(table, coem):

@@ -103,7 +103,7 @@ def test_agreement_is_counted_over_rows_that_neither_view_lacks(story, collectio
     assert a.rate == pytest.approx(agreement_rate(views)) == pytest.approx(same)
     np.testing.assert_allclose(a.matrix, [[1, same], [same, 1]])
     assert a.n_rows == [[89, 88], [88, 89]]
-    assert a.bounds == pytest.approx({"title": 1 - same, "body": 1 - same})
+    assert a.apart == pytest.approx({"title": 1 - same, "body": 1 - same})
     (pair,) = a.pairs
     assert np.trace(pair.table) / np.sum(pair.table) == pytest.approx(pair.rate)
     expected = np.zeros((3, 3), dtype=int)
@@ -268,6 +268,7 @@ def test_stability_is_told_for_every_group(collection, model):
     story = tell(model, collection.views, stability=found)
     for group, row in zip(story.groups, found.table, strict=True):
         assert (group.stability["recurs"], group.stability["n_others"]) == (row.recurs, 3)
+        assert group.stability["trust"] == row.trust
     assert story.stability["summary"] == found.summary
     other = MixtureClusterer(3, random_state=5, max_iter=1, tol=0).fit(collection.views)
     assert (other.labels_ != model.labels_).any()

@@ -21,6 +21,7 @@ from coem import (
 )
 from coem.latent.shared_rows import rand_index, shared_rows
 from coem.selection import Stability, stability
+from coem.selection.trust import MEANING
 
 
 def groups(sizes, seed=0, m=40, length=60):
@@ -47,8 +48,8 @@ def found():
 
 def test_groups_that_are_far_apart_recur_in_every_run(found):
     assert [row.recurs for row in found.table] == [9] * 4
-    assert min(row.strength for row in found.table) > 0.9
-    assert found.row_stability.mean() > 0.98
+    assert min(row.trust for row in found.table) > 0.9
+    assert found.row_trust.mean() > 0.95
     assert found.mean_agreement > 0.95
     assert found.summary.startswith("4 of 4 components recur in all 9 other runs, 0 in none.")
 
@@ -59,7 +60,7 @@ def test_nothing_recurs_where_there_is_nothing():
         model = MixtureClusterer(k, family="gaussian")
         nothing = stability(model, X, n_runs=8, random_state=0)
         assert np.mean([row.recurs for row in nothing.table]) < 0.25 * nothing.n_others
-        assert nothing.row_stability.mean() < 0.25
+        assert nothing.row_trust.mean() < 0.25
 
 
 def test_superfluous_components_do_not_recur_and_the_groups_do():
@@ -90,7 +91,7 @@ def test_the_table_adds_up(found):
         assert row.recurs == (found.matches[:, row.component] >= 0).sum()
         mine = found.labels == row.component
         assert row.share == pytest.approx(mine.mean())
-        assert row.row_stability == pytest.approx(found.row_stability[mine].mean())
+        assert row.trust == pytest.approx(found.row_trust[mine].mean())
     assert found.agreement.shape == (10, 10)
     np.testing.assert_allclose(found.agreement, found.agreement.T)
     for matrix in found.transitions:
@@ -99,8 +100,9 @@ def test_the_table_adds_up(found):
 
 def test_the_table_reads_well(found):
     lines = str(found).splitlines()
-    assert lines[0].split()[:3] == ["component", "share", "recurs"]
-    assert len(lines) == 6
+    assert lines[0].split()[:3] == ["component", "share", "trust"]
+    assert len(lines) == 7
+    assert lines[5] == MEANING
     assert all("9/9" in line for line in lines[1:5])
     assert len(found.table[0].features) == 6
 
@@ -183,7 +185,7 @@ def test_threads_change_nothing():
         stability(MixtureClusterer(6, n_jobs=n), X, n_runs=4, random_state=0) for n in (1, 2)
     )
     assert str(one) == str(two)
-    np.testing.assert_array_equal(one.row_stability, two.row_stability)
+    np.testing.assert_array_equal(one.row_trust, two.row_trust)
 
 
 def test_the_order_of_the_runs_does_not_matter():
@@ -198,9 +200,9 @@ def test_the_order_of_the_runs_does_not_matter():
 
     back = stability(model, X, n_runs=5, random_state=Backwards(0))
     for mine, theirs in zip(forth.table, back.table, strict=True):
-        assert mine.pop("strength") == pytest.approx(theirs.pop("strength"))
+        assert mine.pop("trust") == pytest.approx(theirs.pop("trust"))
         assert mine == theirs
-    np.testing.assert_allclose(forth.row_stability, back.row_stability)
+    np.testing.assert_allclose(forth.row_trust, back.row_trust)
 
 
 def test_weights_count_rows():

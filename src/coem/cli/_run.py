@@ -124,13 +124,13 @@ def clusters(story: Any) -> Any:
             ]
     ids = story.assignments.id  # those of documents are cut to be shown
     columns["examples"] = [[ids[d.row] for d in g.typical] for g in story.groups]
-    columns["stability"] = [stability_of(group) for group in story.groups]
+    columns["trust"] = [trust_of(group) for group in story.groups]
     return pa.table(columns)
 
 
-def stability_of(group: Any) -> float | None:
-    """Return how well a group comes back in other runs, from 0 to 1, or None if it is not known."""
-    return None if group.stability is None else float(group.stability["row_stability"])
+def trust_of(group: Any) -> float | None:
+    """Return the trust of a group, from 0 to 1, or None if it is not known."""
+    return None if group.stability is None else float(group.stability["trust"])
 
 
 def _forget_times(model: Any) -> None:

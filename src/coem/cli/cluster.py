@@ -117,12 +117,13 @@ def _outcome(options, documents, reader, views, found, started):
     story = _run.story_of(model, views, reader, documents, options, labels=labels, stability=found)
     pipeline = Pipeline([("views", reader), ("model", model)])
     figures = _figures(story, found, labels)
-    return _run.Outcome("cluster", options, documents, pipeline, story, figures, started)
+    rows = {"trust": found.row_trust.round(6)}  # more digits would be noise
+    return _run.Outcome("cluster", options, documents, pipeline, story, figures, started, rows)
 
 
 def _figures(story, found, labels):
     """Return the numbers of run.json and --json."""
-    from coem.cli._run import stability_of
+    from coem.cli._run import trust_of
 
     model = found.estimator
     figures = {
@@ -132,7 +133,7 @@ def _figures(story, found, labels):
         "converged": bool(model.converged_),
         "agreement_of_runs": found.mean_agreement,
         "groups": [
-            {"label": g.label, "name": g.name, "size": g.size, "stability": stability_of(g)}
+            {"label": g.label, "name": g.name, "size": g.size, "trust": trust_of(g)}
             for g in story.groups
         ],
     }
@@ -159,11 +160,12 @@ def _against_classes(labels, groups):
 
 def tell_groups(story: Any, figures: dict[str, Any]) -> str:
     """Return the text to print: a table of the groups, the largest first, and their scores."""
-    from coem.cli._run import stability_of
+    from coem.cli._run import trust_of
+    from coem.selection.trust import MEANING
 
     groups = sorted(story.groups, key=lambda group: -group.size)
-    rows = [[g.label, g.size, stability_of(g), g.name] for g in groups if g.size > 0]
-    lines = [table(["group", "size", "stable", "name"], rows)]
+    rows = [[g.label, g.size, trust_of(g), g.name] for g in groups if g.size > 0]
+    lines = [table(["group", "size", "trust", "name"], rows), "", MEANING]
     if len(rows) < len(groups):
         lines.append(f"\n{len(groups) - len(rows)} of {len(groups)} groups ended without rows")
     if "nmi" in figures:

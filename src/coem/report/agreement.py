@@ -1,4 +1,4 @@
-"""How far the views agree on the groups, and what follows for their errors."""
+"""How far the views agree on the groups, and what their disagreement says about errors."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -46,9 +46,8 @@ class Agreement:
         The numbers of these rows.
     pairs : list of Pair
         Pairs of views with their tables of group by group, those that agree least first.
-    bounds : dict of str to float
-        View -> the least share of rows on which it disagrees with another view: an upper bound on
-        the share of rows that the view puts into a wrong group, see Notes.
+    apart : dict of str to float
+        View -> the least share of rows on which it disagrees with another view, see Notes.
     groups : list of float
         For every group the share of its rows on which all non-empty views agree.
     documents : list of Document
@@ -58,12 +57,14 @@ class Agreement:
 
     Notes
     -----
-    Bickel & Scheffer (2005), Sec. 4, Eq. 1-3: if two hypotheses are independent given the true
-    component, and each is right with a probability of at least one half, then the probability that
-    they disagree is an upper bound on the error of either. The paper shows it for two components.
-    For any number: with errors a and b, two hypotheses of which exactly one is right disagree, so
-    P(disagree) >= a (1 - b) + b (1 - a) = a + b (1 - 2 a) >= a, since a <= 1/2. Views that were
-    fitted to agree are not independent hypotheses: the bound is then a guide and no guarantee.
+    Where two views disagree, one of them at least is wrong: their errors add up to the share of
+    these rows or more, whatever the true groups are. That is a lower bound.
+
+    An upper bound (Bickel & Scheffer 2005, Sec. 4, Eq. 1-3) needs views that are independent given
+    the true component, and right at least half of the time: then the share of rows on which they
+    disagree is at least the error of either. The views of a fitted model learnt from each other.
+    They agree where they are wrong, too, so that this bound does not hold for them, and none is
+    told.
     """
 
     names: list
@@ -71,7 +72,7 @@ class Agreement:
     matrix: list
     n_rows: list
     pairs: list
-    bounds: dict
+    apart: dict
     groups: list
     documents: list
     dissent: str
@@ -89,18 +90,18 @@ def agree(reading, documents):
             table = _cross(views[:, u], views[:, v], reading.n_groups).tolist()
             pair = Pair((names[u], names[v]), int(n_rows[u, v]), float(matrix[u, v]), table)
             pairs.append(pair)
-    bounds = {}
+    apart = {}
     for v, name in enumerate(names):
         others = np.delete(matrix[v], v)
         if np.isfinite(others).any():
-            bounds[name] = float(1.0 - np.nanmax(others))
+            apart[name] = float(1.0 - np.nanmax(others))
     return Agreement(
         names=names,
         rate=agreement_rate(views),
         matrix=matrix.tolist(),
         n_rows=n_rows.tolist(),
         pairs=sorted(pairs, key=lambda pair: pair.rate)[:N_PAIRS],
-        bounds=bounds,
+        apart=apart,
         groups=_by_group(reading),
         documents=documents,
         dissent=reading.dissent,

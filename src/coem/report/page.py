@@ -14,6 +14,7 @@ from coem.io import new_file
 from coem.report import svg
 from coem.report.story import brief, plain
 from coem.report.texts import excerpt
+from coem.selection.trust import MEANING
 
 HERE = Path(__file__).parent / "assets"
 NONE = "\u2013"
@@ -51,6 +52,7 @@ def render(story):
             search=search_data(story),
             pictures=pictures(story),
             made=made(story),
+            trust=MEANING,
             first=FIRST,
             most=svg.MOST,
         )

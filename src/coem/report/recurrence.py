@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 OF_RUNS = ("summary", "n_others", "agreement", "mean_agreement")
-OF_A_GROUP = ("recurs", "split", "merged", "scattered", "strength", "row_stability")
+OF_A_GROUP = ("trust", "recurs", "split", "merged", "scattered")
+FATES = {"recurs", "split", "merged", "scattered"}
 
 
 def recurrence(stability, reading):
@@ -40,7 +41,7 @@ def _told(stability, reading):
     """Return what an earlier story told, if it can be of this model."""
     table = stability.get("table") if isinstance(stability, Mapping) else None
     whole = isinstance(table, list) and all(
-        isinstance(row, Mapping) and row.keys() >= set(OF_A_GROUP) for row in table
+        isinstance(row, Mapping) and row.keys() >= FATES for row in table
     )
     if not whole or not stability.keys() >= set(OF_RUNS):
         raise ValueError("stability is neither of coem.selection.stability nor of a story")
@@ -48,4 +49,6 @@ def _told(stability, reading):
         raise ValueError(
             f"stability tells of {len(table)} groups, and the model has {reading.n_groups}"
         )
-    return dict(stability)
+    # Records from before there was trust have figures on other scales, which are not told.
+    rows = [{key: row.get(key) for key in OF_A_GROUP} for row in table]
+    return {**stability, "table": rows}

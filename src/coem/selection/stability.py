@@ -25,6 +25,7 @@ from coem.selection._fits import (
     keep_central,
     some_rows,
 )
+from coem.selection.trust import MEANING, group_trust, row_trust
 from coem.views import as_views, is_several
 
 FATES = ("recurs", "split", "merged", "scattered")
@@ -39,18 +40,18 @@ class Stability:
     estimator : estimator
         The fitted model whose components were compared with those of the other runs.
     table : list of records
-        One per component: `component`, `share` of the rows; in how many of the other runs it
-        `recurs`, is `split` (several components of the other run together are the same), is
-        `merged` (part of a larger one) or `scattered` (none of these); `strength`, the mean over
-        the runs of how well the best counterpart matches, 0 by chance and 1 for the same rows;
+        One per component: `component`, `share` of the rows; its `trust`, the mean of its rows; in
+        how many of the other runs it `recurs`, is `split` (several components of the other run
+        together are the same), is `merged` (part of a larger one) or `scattered` (none of these);
         `merged_with`, the components of this model that shared the larger one, with the number of
-        runs, the most frequent first; `row_stability`, the mean of its rows; and the most telling
-        `features`, if the model can rank them. A component without rows has a share of 0, and all
-        of its counts are 0. ``table.to_frame()`` gives a DataFrame.
+        runs, the most frequent first; and the most telling `features`, if the model can rank them.
+        A component without rows has a share and a trust of 0, and all of its counts are 0.
+        ``table.to_frame()`` gives a DataFrame.
     labels : ndarray of shape (n_rows,)
         The component of each row.
-    row_stability : ndarray of shape (n_rows,)
-        The share of the other runs in which the component of the row recurs and contains the row.
+    row_trust : ndarray of shape (n_rows,)
+        How far the other runs keep each row together with the same rows, from 0 (as by chance) to
+        1 (always the same rows, and no others); see `coem.selection.trust.row_trust`.
     agreement : ndarray of shape (n_runs, n_runs)
         Adjusted Rand index of each two runs; the first one is `estimator`.
     transitions : list of ndarray
@@ -64,7 +65,7 @@ class Stability:
     estimator: object
     table: Records
     labels: np.ndarray
-    row_stability: np.ndarray
+    row_trust: np.ndarray
     agreement: np.ndarray
     transitions: list
     matches: np.ndarray
@@ -88,11 +89,11 @@ class Stability:
         never = sum(row.recurs == 0 for row in there)
         empty = len(self.table) - len(there)
         without = f", {empty} have no rows" if empty else ""
-        rows = np.average(self.row_stability, weights=self.weight)
+        rows = np.average(self.row_trust, weights=self.weight)
         return (
             f"{always} of {len(self.table)} components recur in all {self.n_others} other runs, "
-            f"{never} in none{without}. A row stays with its component in {rows:.0%} of the runs; "
-            f"two runs agree with an adjusted Rand index of {self.mean_agreement:.2f}."
+            f"{never} in none{without}. The mean trust of a row is {rows:.2f}; two runs agree with "
+            f"an adjusted Rand index of {self.mean_agreement:.2f}."
         )
 
     def to_frame(self):
@@ -100,18 +101,17 @@ class Stability:
         return self.table.to_frame()
 
     def __repr__(self):
-        lines = ["component  share  recurs  strength   rows  split  merged  scattered  features"]
-        for row in sorted(self.table, key=lambda r: (r.share == 0, -r.recurs, -r.strength)):
+        lines = ["component  share  trust  recurs  split  merged  scattered  features"]
+        for row in sorted(self.table, key=lambda r: (r.share == 0, -r.trust, r.component)):
             times = f"{row.recurs}/{self.n_others}" if row.share > 0 else "empty"
             words = ", ".join(map(str, row.features))
             if row.merged_with:
                 words += f" [with {', '.join(map(str, list(row.merged_with)[:3]))}]"
             lines.append(
-                f"{row.component:9}  {row.share:5.3f}  {times:>6}  {row.strength:8.2f}  "
-                f"{row.row_stability:5.2f}  {row.split:5}  {row.merged:6}  {row.scattered:9}  "
-                f"{words}".rstrip()
+                f"{row.component:9}  {row.share:5.3f}  {row.trust:5.2f}  {times:>6}  "
+                f"{row.split:5}  {row.merged:6}  {row.scattered:9}  {words}".rstrip()
             )
-        return "\n".join([*lines, self.summary])
+        return "\n".join([*lines, MEANING, self.summary])
 
     def plot(self):
         """Draw in how many runs each component recurs or not, and how much the runs agree.
@@ -197,7 +197,7 @@ def stability(
     Returns
     -------
     stability : Stability
-        With `table`, `row_stability`, `agreement`, `summary`, `to_frame()` and `plot()`.
+        With `table`, `row_trust`, `agreement`, `summary`, `to_frame()` and `plot()`.
 
     Examples
     --------
@@ -209,8 +209,8 @@ def stability(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.poisson(np.repeat([[9, 1, 1, 9], [1, 9, 9, 1]], 30, axis=0))
     >>> found = stability(MixtureClusterer(2), X, n_runs=5, random_state=0)
-    >>> [row.recurs for row in found.table]
-    [4, 4]
+    >>> [(row.recurs, row.trust) for row in found.table]
+    [(4, 1.0), (4, 1.0)]
     """
     for name, value, least in (("n_runs", n_runs, 2), ("verbose", verbose, 0)):
         check_number(name, value, Integral, least)
@@ -254,23 +254,20 @@ def _compare(reference, others, weight, names):
     labels, k = reference.labels, reference.size
     masses = [shared_rows(labels, o.labels, (k, o.size), weight) for o in others]
     fates = [fate(mass) for mass in masses]
-    # A row stays if its component recurs and contains it.
-    pairs = zip(fates, others, strict=True)
-    stays = np.mean([f.match[labels] == o.labels for f, o in pairs], axis=0)
+    rows = row_trust(labels, [o.labels for o in others], weight)
+    trust = group_trust(labels, rows, k, weight)
     counts = np.bincount(labels, weights=weight, minlength=k)
-    stayed = np.bincount(labels, weights=stays if weight is None else stays * weight, minlength=k)
     features = features_of(reference.model, names) or [[]] * k
     table = Records(
         Bunch(
             component=h,
             share=float(counts[h] / counts.sum()),
+            trust=float(trust[h]),
             recurs=sum(int(f.match[h] >= 0) for f in fates),
-            strength=float(np.mean([f.strength[h] for f in fates])),
             split=sum(int(f.split[h]) for f in fates),
             merged=sum(int(f.whole[h] >= 0) for f in fates),
             scattered=sum(int(f.scattered[h]) for f in fates) if counts[h] > 0 else 0,
             merged_with=_partners(fates, h),
-            row_stability=float(stayed[h] / counts[h]) if counts[h] > 0 else 0.0,
             features=features[h],
         )
         for h in range(k)
@@ -278,7 +275,7 @@ def _compare(reference, others, weight, names):
     agreement = _agreement([reference, *others], weight)
     matches = np.array([f.match for f in fates])
     transitions = [f.transition for f in fates]
-    return Stability(reference.model, table, labels, stays, agreement, transitions, matches, weight)
+    return Stability(reference.model, table, labels, rows, agreement, transitions, matches, weight)
 
 
 def _partners(fates, h):
