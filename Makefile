@@ -71,6 +71,8 @@ experiments: setup
 	$(BIN)/python benchmarks/inits.py --parts
 	$(BIN)/python benchmarks/as_traffic.py
 	$(BIN)/python benchmarks/couple_mixtures.py
+	$(BIN)/python benchmarks/trust.py
+	$(BIN)/python benchmarks/topic_names.py
 	$(BIN)/python benchmarks/batches.py
 	$(BIN)/python benchmarks/coupled_runs.py
 	$(BIN)/python benchmarks/coupled_runs.py --start both --pairs 5
