@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from coem.coupling import as_coupling
 from coem.estimators._params import MixtureParams
 from coem.estimators._views_model import ViewsModel
+from coem.evidence import listen, warn_silent
 from coem.input import read_views
 from coem.latent.block import Block, Partition
 from coem.latent.fitted import Fitted
@@ -32,6 +34,8 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
 
     view_weights_: Array
     transition_: Records
+    silent_views_: tuple[str, ...]
+    shared_information_: Array
 
     _has_rows: Array  # which views count in the mixture weights
     _stats: Running[Expected] | None  # of the batches of `partial_fit`; None after `fit`
@@ -67,6 +71,34 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
         mixture = self._mixture(Soft())
         return Fitted(mixture, self._theta(), self.weights_, self.assign, self.beta_)
 
+    # -- views that speak --------------------------------------------------------------------
+
+    def _listened(self, part: Partition) -> Partition:
+        """Return the rows of a fit without the views that share nothing with the others."""
+        self.silent_views_, self.shared_information_ = (), np.zeros((0, 0))
+        if isinstance(self.init, BaseMixture):  # its parameters were made without these views
+            self.silent_views_ = self.init._left_out()
+        elif self.evidence == "auto" and len(part.views) > 1:
+            found = listen(self._emissions().families, part, self._n_components())
+            self.shared_information_ = found.shared
+            names = zip(self.view_names_, found.silent, strict=True)
+            self.silent_views_ = tuple(name for name, silent in names if silent)
+            warn_silent(self.view_names_, found)
+        return replace(part, empty=self._silenced(part.empty, part.n_rows))
+
+    def _silenced(self, empty: Array | None, n_rows: int) -> Array | None:
+        """Return which rows are empty in which view; all of them in the views that are left out."""
+        left_out = self._left_out()
+        if not left_out:
+            return empty
+        empty = np.zeros((n_rows, len(self.view_names_)), bool) if empty is None else empty.copy()
+        empty[:, np.isin(self.view_names_, left_out)] = True
+        return empty
+
+    def _left_out(self) -> tuple[str, ...]:
+        """Return the views that are left out; none in models of older files."""
+        return tuple(getattr(self, "silent_views_", ()))
+
     # -- new rows ----------------------------------------------------------------------------
 
     def _part(self, X: Any) -> Partition:
@@ -74,7 +106,7 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
         check_is_fitted(self)
         views = read_views(self, X, reset=False)
         matrices, empty = self._encode(views, reset=False)
-        return Partition(matrices, empty)
+        return Partition(matrices, self._silenced(empty, len(views)))
 
     def _map_blocks(self, X: Any, work: Callable[[Fitted, Block], Array]) -> Array:
         """Return the results of `work` on every block of `X`, joined in the order of the rows."""

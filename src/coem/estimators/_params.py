@@ -17,6 +17,7 @@ from coem.run_coupling import ROW_VIAS, RunCoupling, read_coupling
 from coem.schedules import Schedule, StepSize, as_schedule, as_step
 
 ASSIGNS = ("joint", "average")
+EVIDENCE = ("auto", "fixed")
 
 
 class FamilyParams(BaseEstimator):
@@ -86,9 +87,11 @@ class MixtureParams(FamilyParams):
     posterior: str | Rule
     weights: str
     assign: str
+    evidence: str
 
     def _check_params(self) -> None:
         """Raise unless all parameters are valid."""
+        check_choice("evidence", self.evidence, EVIDENCE)
         as_coupling(self.coupling)
         as_rule(self.posterior)
         check_choice("weights", self.weights, WEIGHTS)

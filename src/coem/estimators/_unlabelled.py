@@ -19,8 +19,13 @@ from coem.input import read_views
 from coem.latent.block import Partition
 from coem.latent.mixture import MixtureTheta
 from coem.run_coupling import RunCoupling
+from coem.runs import draw_seeds, warn_user
 from coem.typing import Array
 from coem.views import Views
+
+GATHERED = 0.95  # share of the rows in one component that is taken as a failure
+FEW_ROWS = 50  # fewer rows are not judged
+MORE_STARTS = 3
 
 
 class UnlabelledMixture(ExplainMixin, MixtureFit):
@@ -51,6 +56,34 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
 
     def _say(self, y: Any, weight: Array) -> Array:
         return weight
+
+    def _start_again_if_collapsed(self, part: Partition) -> None:
+        """Fit from other starts if nearly all rows are in one component; warn if they stay there.
+
+        The first fit without that is taken.
+        """
+        if self.evidence != "auto" or not isinstance(self.init, str) or not self._gathers(part):
+            return
+        for seed in draw_seeds(self.random_state, 1 + MORE_STARTS)[1:].tolist():
+            other = copy(self)
+            other.random_state, other.checkpoint = seed, None
+            other._fit(part)
+            if not other._gathers(part):
+                self.__dict__.update(vars(other) | self.get_params(deep=False))
+                return
+        warn_user(
+            f"more than {GATHERED:.0%} of the rows are in one of {self.n_components} components, "
+            f"also from {MORE_STARTS} other starts: there may be no groups, or the family does not "
+            "suit the rows; look at family, at smaller pseudo-counts (alpha), and at fewer "
+            "components"
+        )
+
+    def _gathers(self, part: Partition) -> bool:
+        """Return True if nearly all rows are in one of several components."""
+        if self.n_components < 3 or part.n_rows < FEW_ROWS:
+            return False
+        mass = np.bincount(self.labels_, weights=part.row_weight())
+        return bool(mass.max() > GATHERED * mass.sum())
 
     def _coupling_of_runs(self) -> RunCoupling | None:
         return read_coupling_of_runs(self.coupling_of_runs, self.init, self.n_init, self.checkpoint)
@@ -116,4 +149,4 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
             raise ValueError(
                 f"n_samples={n_rows} rows cannot fill n_components={self.n_components} components"
             )
-        return Partition(*self._encode(views, reset=True), weight)
+        return self._listened(Partition(*self._encode(views, reset=True), weight))

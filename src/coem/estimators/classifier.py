@@ -79,8 +79,8 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
     step : {"forget", "sum"} or StepSize, default="sum"
         As for `MixtureClusterer`. By default all rows count the same, because the statistics of
         labelled rows do not become outdated.
-    family, coupling, beta, posterior, weights, assign, max_iter, tol, patience, dtype, n_jobs,
-    random_state, engine, checkpoint, verbose
+    family, coupling, beta, posterior, weights, assign, evidence, max_iter, tol, patience, dtype,
+    n_jobs, random_state, engine, checkpoint, verbose
         As for `MixtureClusterer`. Here, mixture weights are P(class) P(component | class), with one
         pseudo-row per class and per component of a class (Eq. 3.10, 3.11).
 
@@ -97,7 +97,8 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
     calibration_ : Bunch
         With ``calibrate=True``: `inverse_temperature`, and the expected calibration error and the
         log loss on held-out rows, before and after.
-    weights_, theta_, families_, objective_, history_, runs_, collapsed_, n_iter_, converged_
+    weights_, theta_, families_, objective_, history_, runs_, silent_views_,
+    shared_information_, collapsed_, n_iter_, converged_
         As for `MixtureClusterer`.
 
     Examples
@@ -127,6 +128,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         posterior: str | Rule = "soft",
         weights: str = "global",
         assign: str = "joint",
+        evidence: str = "auto",
         init: Any = "random",
         n_init: int = 1,
         max_iter: int | None = None,
@@ -152,6 +154,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         self.posterior = posterior
         self.weights = weights
         self.assign = assign
+        self.evidence = evidence
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -255,7 +258,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         matrices, empty = self._encode(views, reset=True)
         allowed = knowledge.allowed[:, self.component_classes_]
         part = Partition(matrices, empty, self._weigh(knowledge, weight), allowed)
-        return self._fit(part, shares)
+        return self._fit(self._listened(part), shares)
 
     def _calibration(
         self, sizes: Sizes, X: Any, knowledge: Knowledge, weight: Array | None

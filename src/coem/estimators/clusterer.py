@@ -48,6 +48,11 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
     assign : {"joint", "average"}, default="joint"
         Assign rows by the posterior of all views together (Eq. 18-19), or by the average of the
         posteriors of the views (Bickel & Scheffer 2004, Eq. 7).
+    evidence : {"auto", "fixed"}, default="auto"
+        "auto" compares the groups of several views before the fit, and leaves out views that share
+        nothing with the others, with a warning (see `silent_views_`). It also starts again if
+        nearly all rows end in one component. "fixed" uses every view as it is, and is the
+        algorithm of the papers.
     init : {"spherical", "random", "rows", "k-means++"}, array or model, default="spherical"
         "spherical" runs ten rounds of k-means from eight starts and takes the best: on directions
         (counts as TF-IDF rows of length 1) or, for dense values, in standard deviations. Views are
@@ -124,6 +129,12 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
         With `coupling_of_runs`, the transitions: `coupling` (its number), `run` (the run that
         learns) and `other` (the run that it learns from), `through` ("rows"), `matrix`
         (p(component of other | component)).
+    silent_views_ : tuple of str
+        The views that were left out. Their rows count as empty, here and in new data.
+    shared_information_ : ndarray of shape (n_views, n_views)
+        What the groups of each two views have in common, from 0 (what chance gives) to 1; the
+        diagonal compares two halves of the columns of a view. NaN where there are too few rows or
+        columns to tell. An empty array with one view, or if `evidence` is "fixed".
     collapsed_ : dict
         View -> components whose rows do not vary in some direction in which all rows do. A Gaussian
         family keeps their variance at the least that is allowed; see its notes.
@@ -158,6 +169,7 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
         posterior: str | Rule = "soft",
         weights: str = "global",
         assign: str = "joint",
+        evidence: str = "auto",
         init: Any = "spherical",
         n_init: int = 1,
         coupling_of_runs: str | RunCoupling | None = None,
@@ -180,6 +192,7 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
         self.posterior = posterior
         self.weights = weights
         self.assign = assign
+        self.evidence = evidence
         self.init = init
         self.n_init = n_init
         self.coupling_of_runs = coupling_of_runs
@@ -221,7 +234,9 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
         self : MixtureClusterer
             The fitted estimator.
         """
-        saved = self._fit(self._read_rows(X, sample_weight))
+        part = self._read_rows(X, sample_weight)
+        saved = self._fit(part)
+        self._start_again_if_collapsed(part)
         if saved:
             saved.clear()
         return self

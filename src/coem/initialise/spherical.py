@@ -54,7 +54,9 @@ def spherical(model: Mixture, part: Partition) -> Callable[[Rng], Array]:
     )
     seen, k = Partition(rows, part.empty, part.weight), model.n_components
     distances = Distances([(X, squares_of(X)) for X in rows], part.empty)
-    weight, order = part.row_weight(), by_content(rows)
+    # A view that is empty in all rows must not change what is drawn.
+    told = [X for v, X in enumerate(rows) if part.empty is None or not part.empty[:, v].all()]
+    weight, order = part.row_weight(), by_content(told or rows)
     weights = [seen.view_weight(slot[0]) for slot in model.slots]
     weights = weights if len(weights) > 1 or len(rows) == 1 else [weight]
 
