@@ -15,9 +15,9 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import normalized_mutual_info_score
 
 from coem import MixtureClusterer
-from coem.cli.defaults import LENGTH, TOL
 from coem.datasets import fetch_cluto
 from coem.families import Multinomial
+from coem.recipes.defaults import LENGTH, TOL
 from coem.selection import stability
 from coem.text.scaling import kept_share, shorten
 

@@ -7,9 +7,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from coem import MixtureClusterer, Views
-from coem.cli.defaults import LENGTH
 from coem.datasets import fetch_cluto, fetch_cora
 from coem.families import Multinomial
+from coem.recipes.defaults import LENGTH
 from coem.selection import choose_k
 from coem.text.scaling import kept_share, shorten
 

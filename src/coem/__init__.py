@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     )
     from coem.labels import Not
     from coem.models import ModelFileError, load, read_info, save
+    from coem.recipes import classify, cluster, segment, topics
     from coem.run_coupling import RowCoupling, RunCoupling
     from coem.views import Views
 
@@ -35,10 +36,14 @@ __all__ = [
     "TrafficModel",
     "Views",
     "__version__",
+    "classify",
+    "cluster",
     "couple",
     "load",
     "read_info",
     "save",
+    "segment",
+    "topics",
 ]
 
 # Where the names are. They are imported when first asked for: `coem --help` needs none of them,
@@ -50,6 +55,7 @@ _HOMES = {
     "RunCoupling": "coem.run_coupling",
     "Views": "coem.views",
     **dict.fromkeys(("ModelFileError", "load", "read_info", "save"), "coem.models"),
+    **dict.fromkeys(("classify", "cluster", "segment", "topics"), "coem.recipes"),
 }
 
 

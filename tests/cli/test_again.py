@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 import coem as library
 from coem.cli import main
-from coem.cli._talk import to_json
+from coem.recipes.record import to_json
 
 from .conftest import posts, read_json, write_csv
 

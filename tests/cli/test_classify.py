@@ -40,18 +40,19 @@ def test_accuracy_is_that_of_held_out_labels(here, coem):
 
 
 def test_accuracy_is_that_of_cross_validation(here, coem):
-    from coem.cli import _job
-    from coem.cli._talk import Talk
-    from coem.cli.classify import command
-    from coem.cli.defaults import TOL
+    from coem.recipes.defaults import TOL
+    from coem.recipes.labels import labels_of
+    from coem.recipes.result import begin
+    from coem.recipes.views import text_views, to_views
 
     noisy(here / "a.csv", 60)
     told = json.loads(coem("classify", "a.csv", "--label", "topic", "--json").stdout)
-    options = command.make_context("classify", ["a.csv", "--label", "topic"]).params
-    documents = _job.read_documents(options, Talk(quiet=True))
-    labels = _job.labels_of(documents, "topic")
-    reader = _job.text_views(options, documents, scale_length=600)
-    views = _job.to_views(reader, documents, Talk(quiet=True), leave_out="topic")
+    words = {"stop_words": "english", "min_df": 2, "max_df": 1.0, "max_features": None, "ngrams": 1}
+    given = {"table": "a.csv", "text": None, "views": None, "id": None, "listener": None, **words}
+    job = begin("classify", given)
+    labels = labels_of(job.documents, "topic")
+    reader = text_views(job.settings, job.documents, scale_length=600)
+    views = to_views(reader, job.documents, job.listener, leave_out="topic")
     model = MixtureClassifier(tol=TOL, max_iter=200, random_state=0)
     folds = LabeledKFold(5, random_state=0)
     scores = cross_val_score(model, views, labels, cv=folds)
@@ -154,11 +155,11 @@ def test_the_doctor_speaks_of_options(here, coem):
 
 
 def test_the_doctor_speaks_of_components():
-    from coem.cli.classify import _in_options
+    from coem.cli._talk import in_options
 
     said = "components_per_class={'sea': 2} (0.9). EM, components_per_class=3: unlabeled_weight=0.1"
     told = "2 for 'sea' (0.9). EM, 3 a class: --unlabeled-weight 0.1"
-    assert _in_options(said) == told
+    assert in_options(said) == told
 
 
 def test_explain_agrees_with_predict(here, coem):

@@ -9,10 +9,11 @@ from typing import Any
 import click
 import numpy as np
 
-from coem.cli._job import Documents, read_documents
-from coem.cli._paragraphs import Sequences, cut, read_how
-from coem.cli._run import MODEL, RUN, digest, read_run
 from coem.cli._talk import Talk
+from coem.recipes.documents import Documents, Renamed, read_documents
+from coem.recipes.paragraphs import Sequences, cut, read_how
+from coem.recipes.record import MODEL, RUN, as_table, digest, known_as, read_run
+from coem.recipes.settings import READING
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,12 @@ def load_model(path: Path) -> Saved:
     return Saved(path, reader, model, names, told.fingerprint, how)
 
 
-def read_rows(saved: Saved, options: dict[str, Any], talk: Talk) -> Documents:
+def read_rows(
+    saved: Saved, source: Any, options: dict[str, Any], talk: Talk, id: str | None = None
+) -> Documents:
     """Return the rows that a model is asked about: documents, or their paragraphs."""
-    documents = read_documents(options, talk)
+    reading = {name: options[name] for name in READING if name in options}
+    documents = read_documents(source, talk, **_ids(saved, id), **reading)
     return documents if saved.paragraphs is None else cut(documents, saved.paragraphs, talk)
 
 
@@ -81,7 +85,8 @@ def views_of(saved: Saved, documents: Documents, vectors: tuple[str, ...]) -> An
                 f"view {name!r} came from a .npy file that has no rows for {documents.source}; "
                 f"hand in theirs with --view {name}=FILE.npy"
             )
-        _check_vectors(saved, name, reader.views[name])
+        if isinstance(reader.views[name], str):  # else the model holds the vectors
+            _check_vectors(saved, name, reader.views[name])
     if given:
         reader.set_params(views={**reader.views, **given})
     return reader.transform(documents.table)
@@ -139,7 +144,6 @@ def _read_vectors(
 
 def assign(saved: Saved, views: Any, documents: Documents) -> Any:
     """Return the table of the groups or classes of rows."""
-    from coem.cli._run import as_table
     from coem.report import assign
 
     found = assign(saved.model, views, documents.ids, saved.names, lengths_of(documents))
@@ -151,25 +155,25 @@ def assign(saved: Saved, views: Any, documents: Documents) -> Any:
 def documents_of(saved: Saved, source: str | None, talk: Talk, **reading: Any) -> Documents:
     """Return the documents that a model is asked about: those of a file, or of its run."""
     run = saved.path.parent
-    told = read_run(run) if (run / RUN).is_file() else {"arguments": {}, "source": None}
-    source = source or told["source"]
+    told = read_run(run) if (run / RUN).is_file() else None
+    source = source or (told and told["source"])
     if source is None:
         raise ValueError(
             f"it is not known which documents {saved.path} was fitted on; name them with --file"
         )
     if not os.path.exists(source):
         raise ValueError(f"{source} is not there any more; name the documents with --file")
-    options = {"encoding": None, "delimiter": None, "skip_bad": False, **told["arguments"]}
+    options = {**(told["arguments"] if told else {})}
     options |= {name: value for name, value in reading.items() if value}
-    return read_rows(saved, {**options, "source": source, **id_options(saved, None)}, talk)
+    return read_rows(saved, Renamed(source, *known_as(told)) if told else source, options, talk)
 
 
-def id_options(saved: Saved, given: str | None) -> dict[str, Any]:
+def _ids(saved: Saved, given: str | None) -> dict[str, Any]:
     """Return where the ids of documents are: as told, as in the fit, or anywhere.
 
     Only inbound links need the column of the fit: other documents may have no ids.
     """
     needed = any(spec["kind"] == "inbound" for spec in saved.reader.views_.values())
     if given is not None or needed:
-        return {"id_column": given or saved.reader.id}
-    return {"id_column": None, "id_guess": saved.reader.id}
+        return {"id": given or saved.reader.id}
+    return {"id_guess": saved.reader.id or "id"}

@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from coem.cli._config import read_config
-from coem.cli.defaults import LENGTH
+from coem.recipes import defaults
+from coem.recipes.defaults import FORMATS
 
 Decorator = Callable[[Any], Any]
-
-FORMATS = ("csv", "jsonl", "parquet")
 
 
 def options(*decorators: Decorator) -> Decorator:
@@ -21,15 +20,21 @@ def options(*decorators: Decorator) -> Decorator:
     return lambda function: reduce(lambda f, d: d(f), reversed(decorators), function)
 
 
-def _full_names(
+def _named(
     context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Return views with full names of files: a model and a run may be used in another folder."""
-    parts = [item.partition("=") for item in value]
-    return tuple(
-        f"{name}={os.path.abspath(spec)}" if spec.endswith(".npy") else f"{name}{found}{spec}"
-        for name, found, spec in parts
-    )
+) -> dict[str, str]:
+    """Return views by name, as recipes take them."""
+    views: dict[str, str] = {}
+    for item in value:
+        name, found, spec = item.partition("=")
+        if not (name and found and spec):
+            raise click.BadParameter(f"{item!r} is not NAME=COLUMN")
+        if not name.isprintable():  # bytes that are no UTF-8, too: no file can hold them
+            raise click.BadParameter(f"{name!r} is no name to print")
+        if name in views:
+            raise click.BadParameter(f"there are two views {name!r}")
+        views[name] = spec
+    return views
 
 
 def _delimiter(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
@@ -83,23 +88,26 @@ text_option = click.option(
     "--text", multiple=True, metavar="COLUMN", help="A text column; several make one view."
 )
 
-id_option = click.option("--id", "id_column", metavar="COLUMN", help="What rows are called. [id]")
+id_option = click.option("--id", metavar="COLUMN", help="What rows are called. [id]")
 
 word_options = options(
     click.option(
-        "--stop-words", type=click.Choice(["english", "none"]), default="english", show_default=True
+        "--stop-words",
+        type=click.Choice(["english", "none"]),
+        default=defaults.STOP_WORDS,
+        show_default=True,
     ),
     click.option(
         "--min-df",
         type=click.IntRange(1),
-        default=2,
+        default=defaults.MIN_DF,
         show_default=True,
         help="Rows a word must be in.",
     ),
     click.option(
         "--max-df",
         type=click.FloatRange(0, 1, min_open=True),
-        default=1.0,
+        default=defaults.MAX_DF,
         show_default=True,
         help="Largest share of the rows.",
     ),
@@ -109,7 +117,7 @@ word_options = options(
     click.option(
         "--ngrams",
         type=click.IntRange(1, 5),
-        default=1,
+        default=defaults.NGRAMS,
         show_default=True,
         help="Longest run of words that counts as one.",
     ),
@@ -119,8 +127,9 @@ view_options = options(
     text_option,
     click.option(
         "--view",
+        "views",
         multiple=True,
-        callback=_full_names,
+        callback=_named,
         metavar="NAME=COLUMN",
         help="A view of its own: title=title, both=title+body, links=refs:list, "
         "cited=refs:inbound, price=price:number, meaning=emb:vector or meaning=emb.npy.",
@@ -136,7 +145,7 @@ plain_option = click.option(
 length_option = click.option(
     "--max-length",
     type=click.FloatRange(0),
-    default=LENGTH,
+    default=defaults.LENGTH,
     show_default=True,
     help="Words that a document counts at most: longer ones are scaled down. 0 counts all.",
 )
@@ -169,7 +178,7 @@ machine_options = options(
 rounds_option = click.option(
     "--max-iter",
     type=click.IntRange(1),
-    default=200,
+    default=defaults.MAX_ITER,
     show_default=True,
     help="Most rounds of a run.",
 )
@@ -178,7 +187,7 @@ fitting_options = options(
     click.option(
         "--restarts",
         type=click.IntRange(2),
-        default=10,
+        default=defaults.RESTARTS,
         show_default=True,
         help="Runs from other starts; the one that agrees most with the others is kept.",
     ),

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from coem.cli._talk import harmless, in_options
+from coem.cli._talk import PLACE, harmless, in_options
 
 # In the order in which a newcomer meets them.
 VERBS = (
@@ -33,7 +33,6 @@ VERBS = (
     "completion",
 )
 ERROR, NOT_CONVERGED = 1, 3  # exit codes; 2 is click's own, for usage
-PLACE = "coem.cli.place"  # in the context: what tells where a row of the documents is
 INTERRUPTED = 128  # and the number of the signal, as shells have it
 
 

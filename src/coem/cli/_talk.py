@@ -1,14 +1,17 @@
 """What is said, and where: results on stdout, progress and notes on stderr."""
 
-import json
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import click
+
+from coem.recipes.listener import Listener
+
+PLACE = "coem.cli.place"  # in the context: what tells where a row of the documents is
 
 # Names and labels are those of a file of anybody: a terminal obeys what is written in them.
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -20,8 +23,8 @@ def harmless(text: str) -> str:
     return CONTROLS.sub("\ufffd", text)
 
 
-class Talk:
-    """The voice of one run of the program.
+class Talk(Listener):
+    """The voice of one run of the program, which hears of what recipes do.
 
     Parameters
     ----------
@@ -34,20 +37,30 @@ class Talk:
     """
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False, silent: bool = False) -> None:
+        super().__init__()
         self.quiet = quiet
         self.as_json = as_json
         self.silent = silent
 
     def note(self, text: str) -> None:
-        """Tell of something on the way."""
+        """Tell of something on the way, with options in place of parameters."""
+        super().note(text)
         if not self.quiet:
-            click.echo(harmless(text), err=True)
+            click.echo(harmless(in_options(text)), err=True)
+
+    def rows_are(self, place: Callable[[int], str]) -> None:
+        """Let errors name rows as the file that was read last has them."""
+        context = click.get_current_context(silent=True)
+        if context is not None:
+            context.meta[PLACE] = place
 
     def result(self, text: str, data: Any) -> None:
         """Give the result, in words or as JSON."""
         if self.silent:
             return
         if self.as_json:
+            from coem.recipes.record import to_json
+
             # Other encodings may not have all letters, and JSON has a way to write them.
             utf = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
             click.echo(to_json(data, ensure_ascii=not utf))
@@ -106,7 +119,7 @@ class Talk:
             warnings.simplefilter("always")
             yield
         for text in dict.fromkeys(str(warning.message) for warning in caught):
-            self.note(f"note: {in_options(text)}")
+            self.note(f"note: {text}")
 
 
 # What the library says to those who write Python, and what it is to those who write commands.
@@ -119,6 +132,18 @@ PYTHON = (
     (r"(?<!['\w])(max|min)_(iter|df|features|length)(?!['\w])", r"--\1-\2"),
     (r"\(n_init\)", "(--restarts)"),
     (r"^sizes:", "--among:"),
+    (r"\((label)='([^']*)'\)", r"(--\1 \2)"),
+    (r"\b(text|label)='COLUMN'", r"--\1 COLUMN"),
+    (r"(?<=with )(text|id)=(?!\S*')", r"--\1"),
+    (r"\(text= names", "(--text names"),
+    (r"^k was not given", "-k was not given"),
+    (r"^k=(\d+) groups", r"-k \1 groups"),
+    (r"\bsplit='sentences' or fewer words=", "--split sentences or fewer --words"),
+    (r"\buse coem\.cluster\b", "use coem cluster"),
+    (r"\bunlabeled_weight=", "--unlabeled-weight "),
+    # The number of components per class has no option: the run sets it by itself.
+    (r"\bcomponents_per_class=\{(.+?): (\d+)\}", r"\2 for \1"),
+    (r"\bcomponents_per_class=(\d+)", r"\1 a class"),
 )
 
 
@@ -182,10 +207,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     return f"{value:,}" if isinstance(value, int) else harmless(BREAKS.sub(" ", str(value)))
-
-
-def to_json(value: Any, *, ensure_ascii: bool = False, indent: int | None = None) -> str:
-    """Return anything as JSON; what is no number is null."""
-    from coem.report.story import plain
-
-    return json.dumps(plain(value), ensure_ascii=ensure_ascii, allow_nan=False, indent=indent)

@@ -36,33 +36,13 @@ Examples:
 @talk_options
 def command(**options: Any) -> None:
     """Say how many groups the documents have, and what speaks for other numbers."""
-    from coem.cli import _job
+    from coem.cli._recipes import arguments
+    from coem.recipes import how_many
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
-    documents = _job.read_documents(options, talk)
-    reader = _job.text_views(options, documents)
-    views = _job.to_views(reader, documents, talk)
-    choice = choose(options, views, _job.families(reader), talk)
+    choice = how_many(options["source"], **arguments(options), listener=talk)
     header = list(choice.table[0])
     rows = [list(row.values()) for row in choice.table]
     text = f"{table(header, rows)}\n\n{choice.best} groups: {choice.reason}"
     data = {"k": choice.best, "reason": choice.reason, "table": [dict(r) for r in choice.table]}
     talk.result(text, data)
-
-
-def choose(options: dict[str, Any], views: Any, family: Any, talk: Talk) -> Any:
-    """Return the choice of the number of groups."""
-    from coem import MixtureClusterer
-    from coem.cli._job import threads
-    from coem.cli.defaults import TOL
-    from coem.selection import choose_k
-
-    with talk.progress("numbers of groups", len(options.get("among") or ()) or None) as bar:
-        return choose_k(
-            MixtureClusterer(family=family, max_iter=options["max_iter"], tol=TOL),
-            views,
-            options.get("among"),
-            n_jobs=threads(options),
-            random_state=options["seed"],
-            on_size=lambda size, held_out: bar.step(f"k = {size}: {held_out:.6g}"),
-        )

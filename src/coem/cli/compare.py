@@ -30,7 +30,7 @@ def command(runs: tuple[Path, ...], quiet: bool, as_json: bool) -> None:
     Objectives are ranked, the largest first, among runs of the same documents, views, settings
     and number of groups. Those of other runs measure different things.
     """
-    from coem.cli._run import read_run
+    from coem.recipes.record import read_run
 
     talk = Talk(quiet=quiet, as_json=as_json)
     if len(runs) < 2:
@@ -76,8 +76,7 @@ def command(runs: tuple[Path, ...], quiet: bool, as_json: bool) -> None:
 
 # Options that decide how a maximum is looked for, or what is written, and not what is maximised.
 NO_MATTER = {
-    *("source", "seed", "restarts", "max_iter", "threads", "strict", "doctor"),
-    *("form", "no_report", "label", "id_column", "k"),
+    *("seed", "restarts", "max_iter", "threads", "doctor", "label", "id", "k"),
 }
 
 
@@ -112,7 +111,7 @@ def _maximised(run: dict[str, Any]) -> dict[str, Any]:
     """Return what decides what the objective of a run measures, by names that people know."""
     given = run["arguments"]
     # Labels teach a classifier, and are left out of the views that are guessed.
-    guessed = not (given.get("text") or given.get("view"))
+    guessed = not (given.get("text") or given.get("views"))
     matters = {"label"} if run["verb"] == "classify" or guessed else set()
     settings = {
         name.replace("_", "-"): value
@@ -129,8 +128,8 @@ def _maximised(run: dict[str, Any]) -> dict[str, Any]:
 
 def _labels(run: Path) -> dict[str, str]:
     """Return id -> label of a run."""
-    from coem.cli._run import ASSIGNMENTS
     from coem.io.tables import read_table
+    from coem.recipes.record import ASSIGNMENTS
 
     found = sorted(run.glob(f"{ASSIGNMENTS}.*"))
     if not found:

@@ -30,6 +30,8 @@ def command(out: Path, quiet: bool, as_json: bool) -> None:
     identifiers, what it imports, and what imports it. The chapter of the manual that describes it
     is known, and only used to judge.
     """
+    from coem.recipes.labels import labels_of
+
     talk = Talk(quiet=quiet, as_json=as_json)
     file = out / FILE
     if out.exists() and any(out.iterdir()) and not file.is_file():
@@ -37,8 +39,9 @@ def command(out: Path, quiet: bool, as_json: bool) -> None:
     talk.note("reading the standard library ...")
     written = _write_table(file)
     options = _options(file, len(set(written["chapter"])), out / GROUPS)
-    story = _cluster(options, talk)
-    figures = {**_one_view(options), **story, **_few_labels(options)}
+    found = _cluster(options, talk)
+    chapters = labels_of(found.documents, options["label"]).astype(str)
+    figures = {**_scores(found, chapters), **_few_labels(found.views, chapters, options["seed"])}
     talk.result(_told(figures, options), figures)
 
 
@@ -66,43 +69,40 @@ def _options(file: Path, k: int, folder: Path) -> dict[str, Any]:
     return dict(cluster.make_context("cluster", arguments).params)
 
 
-def _cluster(options: dict[str, Any], talk: Talk) -> dict[str, Any]:
+def _cluster(options: dict[str, Any], talk: Talk) -> Any:
+    """Return the groups by all views, written as `coem cluster` writes them."""
     from coem.cli import cluster
-    from coem.cli._run import read_run
 
     talk.note(f"\n$ {shown(options)}")
-    cluster.run(options, Talk(quiet=talk.quiet, silent=talk.as_json))
-    found = read_run(Path(options["out"]))["result"]
-    return {"co_em_entropy": found["entropy_bits"], "co_em_nmi": found["nmi"]}
+    return cluster.run(options, Talk(quiet=talk.quiet, silent=talk.as_json))
 
 
-def _one_view(options: dict[str, Any]) -> dict[str, Any]:
-    """Return how good groups are that know only the words."""
+def _scores(found: Any, chapters: np.ndarray) -> dict[str, Any]:
+    """Return how good the groups are that know only the words, and those of all views."""
     from sklearn.metrics import normalized_mutual_info_score
 
-    from coem.cli._job import families
-    from coem.cli.cluster import fit_groups
     from coem.metrics import cluster_entropy
+    from coem.recipes import cluster
 
-    reader, views, chapters = _read(options)
-    family = {"words": families(reader)["words"]}
-    labels = fit_groups(options, views[["words"]], options["k"], family, Talk(quiet=True)).labels
+    given = found.settings | {"views": {"words": found.settings["views"]["words"]}}
+    labels = cluster(found.documents.path, **given, listener=Talk(quiet=True)).labels
     return {
         "modules": len(chapters),
         "chapters": len(set(chapters)),
         "words_entropy": cluster_entropy(chapters, labels),
         "words_nmi": float(normalized_mutual_info_score(chapters, labels)),
+        "co_em_entropy": found.figures["entropy_bits"],
+        "co_em_nmi": found.figures["nmi"],
     }
 
 
-def _few_labels(options: dict[str, Any]) -> dict[str, Any]:
+def _few_labels(views: Any, chapters: np.ndarray, seed: int) -> dict[str, Any]:
     """Return the accuracy on modules without a label, from a few labels a chapter."""
     from coem import MixtureClassifier
-    from coem.cli.defaults import TOL
+    from coem.recipes.defaults import TOL
     from coem.text import ScaleLength
 
-    _, views, chapters = _read(options)
-    rng = np.random.default_rng(options["seed"])
+    rng = np.random.default_rng(seed)
     few = np.full(len(chapters), "", dtype=object)
     for chapter in sorted(set(chapters)):
         rows = np.flatnonzero(chapters == chapter)
@@ -118,19 +118,9 @@ def _few_labels(options: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _read(options: dict[str, Any]) -> tuple[Any, Any, np.ndarray]:
-    """Return what makes the views, the views, and the chapters of the modules."""
-    from coem.cli import _job
-
-    documents = _job.read_documents(options, Talk(quiet=True))
-    reader = _job.text_views(options, documents)
-    views = reader.fit_transform(documents.table)
-    return reader, views, _job.labels_of(documents, options["label"]).astype(str)
-
-
 def shown(options: dict[str, Any]) -> str:
     """Return the command that a run of the demo is."""
-    views = " ".join(f"--view {view}" for view in options["view"])
+    views = " ".join(f"--view {view}" for view in VIEWS)
     return (
         f"coem cluster {options['source']} {views} --id id --label chapter -k {options['k']} "
         f"--restarts {options['restarts']} --out {options['out']} --force"
@@ -138,7 +128,7 @@ def shown(options: dict[str, Any]) -> str:
 
 
 def _told(figures: dict[str, Any], options: dict[str, Any]) -> str:
-    from coem.cli._run import REPORT
+    from coem.recipes.record import REPORT
 
     scores = [
         ["words alone", *(figures[f"words_{name}"] for name in ("entropy", "nmi", "accuracy"))],

@@ -31,7 +31,8 @@ def command(**options: Any) -> None:
     that is calibrated tempers them; the probability is then that of the tempered ones, as
     `coem predict` gives it. Of a run of coem segment it explains a paragraph: --id book.txt#12.
     """
-    from coem.cli import _job, _models
+    from coem.cli import _models
+    from coem.recipes.views import shown_texts
     from coem.report.texts import excerpt
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
@@ -47,7 +48,7 @@ def command(**options: Any) -> None:
     row = documents.ids.index(options["wanted"])
     views = _models.views_of(saved, documents, options["vectors"])
     told, odds = _of_row(saved.model, views, _models.lengths_of(documents), row)
-    text = excerpt(_job.shown_texts(documents, saved.reader)[row], 200)
+    text = excerpt(shown_texts(documents, saved.reader)[row], 200)
     talk.result(*_told(saved, told, odds, options["words"], text))
 
 

@@ -25,7 +25,7 @@ Examples:
 @talk_options
 def command(**options: Any) -> None:
     """Show the columns of a file and the views guessed from them, or what a model is made of."""
-    from coem.cli._run import RUN
+    from coem.recipes.record import RUN
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     path = Path(options["source"])
@@ -38,7 +38,7 @@ def command(**options: Any) -> None:
 
 
 def _of_run(path: Path, talk: Talk) -> None:
-    from coem.cli._run import read_run
+    from coem.recipes.record import read_run
 
     told = read_run(path)
     rows = [[key, _short(told[key])] for key in ("verb", "source", "rows", "seed", "seconds")]
@@ -63,10 +63,12 @@ def _of_model(path: Path, talk: Talk) -> None:
 
 
 def _of_table(options: dict[str, Any], talk: Talk) -> None:
-    from coem.cli._job import read_source
+    from coem.recipes.documents import read_source
+    from coem.recipes.settings import READING
     from coem.text.guess import guess_views
 
-    found = read_source(options)
+    reading = {name: options[name] for name in READING if name in options}
+    found = read_source(options["source"], **reading)
     rows = []
     for name, column in zip(found.data.column_names, found.data.columns, strict=True):
         missing = column.null_count

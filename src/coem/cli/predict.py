@@ -6,7 +6,6 @@ from typing import Any
 import click
 
 from coem.cli._options import (
-    FORMATS,
     config_option,
     plain_option,
     reading_options,
@@ -15,6 +14,7 @@ from coem.cli._options import (
     vectors_option,
 )
 from coem.cli._talk import Talk
+from coem.recipes.defaults import FORMATS
 
 EXAMPLE = """\b
 Examples:
@@ -56,8 +56,7 @@ def command(**options: Any) -> None:
     out = options["out"]
     _check_target(out, options["force"])
     saved = _models.load_model(options["model"])
-    options |= _models.id_options(saved, options["id_column"])
-    documents = _models.read_rows(saved, options, talk)
+    documents = _models.read_rows(saved, options["source"], options, talk, options["id_column"])
     views = _models.views_of(saved, documents, options["vectors"])
     rows = _models.assign(saved, views, documents)
     _write(rows, out, talk)

@@ -32,7 +32,7 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     the documents are still the same.
     """
     from coem.cli import _models
-    from coem.cli._run import REPORT, read_run
+    from coem.recipes.record import REPORT, read_run
     from coem.report import write_report
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
@@ -60,12 +60,10 @@ def _write_segments(
     told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int, target: Path
 ) -> None:
     """Write the page about a run of coem segment."""
-    from coem.cli._run import known_as
-    from coem.cli.segment import page_of, story_of
+    from coem.recipes.segmenting import page_of, segment_story
 
-    options = {**told["arguments"], "called": known_as(told)}
     about = saved.model, views, saved.reader, documents
-    story, cuts = story_of(*about, options, n_examples=n_examples)
+    story, cuts = segment_story(*about, told["arguments"], n_examples=n_examples)
     page_of(cuts, documents, views, saved.reader)(story, target)
 
 
@@ -73,8 +71,8 @@ def _story(
     told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int, same: bool
 ) -> Any:
     """Return what there is to tell about a run, from its record and its model."""
-    from coem.cli import _job
-    from coem.cli._run import known_as, story_of
+    from coem.recipes.labels import labels_of
+    from coem.recipes.result import story_of
 
     column = told["arguments"].get("label")
     if not same and column not in documents.table.column_names:
@@ -84,8 +82,8 @@ def _story(
         views,
         saved.reader,
         documents,
-        {**told["arguments"], "called": known_as(told)},
-        labels=_job.labels_of(documents, column) if column else None,
+        told["arguments"],
+        labels=labels_of(documents, column) if column else None,
         held_out=told.get("held_out") if same else None,
         stability=told.get("stability") if same else None,
         n_examples=n_examples,

@@ -1,7 +1,6 @@
 """``coem rerun``: a run once more, and whether it comes out the same."""
 
 import tempfile
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_jso
 
     Exits with 1 if it does.
     """
-    from coem.cli._run import read_run
+    from coem.recipes.record import read_run
 
     talk = Talk(quiet=quiet, as_json=as_json)
     told = read_run(run)
@@ -44,20 +43,23 @@ def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_jso
 
 
 def _repeat(told: dict[str, Any], folder: Path, source: str | None) -> None:
-    """Run the verb again, into a folder."""
-    from coem.cli._run import known_as
+    """Call the recipe of a run again, and save what it finds in a folder."""
+    from coem import recipes
+    from coem.recipes.documents import Renamed
+    from coem.recipes.record import known_as
 
-    arguments = dict(told["arguments"])
-    arguments["source"] = source or told["source"]
-    if arguments["source"] is None:
-        raise ValueError("the run read its documents from stdin; name a file with --file")
-    if not Path(arguments["source"]).exists():
-        raise ValueError(f"{arguments['source']} is not there any more; name it with --file")
-    arguments |= {"out": folder, "force": False, "as_json": False, "quiet": True}
-    arguments["called"] = known_as(told)
-    arguments["strict"] = False  # whether it converged is part of what is compared
-    verb = import_module(f"coem.cli.{told['verb']}")
-    verb.run(arguments, Talk(quiet=True, silent=True))
+    source = source or told["source"]
+    if source is None:
+        raise ValueError("the run read its documents from no file; name one with --file")
+    if not Path(source).exists():
+        raise ValueError(f"{source} is not there any more; name it with --file")
+    for name, spec in told["arguments"].get("views", {}).items():
+        if spec is None:
+            raise ValueError(f"view {name!r} was an object in Python; repeat the run there")
+    recipe = getattr(recipes, told["verb"])
+    documents = Renamed(source, *known_as(told))
+    result = recipe(documents, **told["arguments"], listener=Talk(quiet=True))
+    result.save(folder, **told["written"])
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
@@ -82,7 +84,7 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 def changes(run: Path, told: dict[str, Any]) -> list[str]:
     """Return which files of a run are no longer what it wrote, in sentences."""
-    from coem.cli._run import digest
+    from coem.recipes.record import digest
 
     found = []
     for name, was in sorted(told["files"].items()):

@@ -28,6 +28,7 @@ chooses them anew from the labels that it is fitted with, so that no label of a 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from coem.text import _saved  # noqa: F401  (it registers them with model files)
+from coem.text._tables import as_arrow
 from coem.text.embed import Embed
 from coem.text.paragraphs import Paragraphs, split_paragraphs
 from coem.text.scaling import DEFAULT_LENGTH, ScaleLength, scale_length
@@ -44,4 +45,5 @@ __all__ = [
     "split_paragraphs",
     "Paragraphs",
     "ENGLISH_STOP_WORDS",
+    "as_arrow",
 ]

@@ -1,16 +1,16 @@
-"""Documents as sequences of paragraphs: what `coem segment` and its models begin with."""
+"""Documents as sequences of paragraphs: what `segment` and its models begin with."""
 
-import os
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-import click
 import numpy as np
+import pyarrow as pa
 
-from coem.cli._job import Documents, is_text_file
-from coem.cli._program import PLACE
-from coem.cli._talk import Talk
+from coem.recipes.documents import Documents, is_text_file
+from coem.recipes.listener import Listener
+from coem.text.guess import guess_views
+from coem.text.paragraphs import WAYS, read_texts, split_paragraphs
 
 TEXT = "text"  # the column of the paragraphs, and the view that is made of it
 # What documents were cut by, in words.
@@ -59,42 +59,39 @@ class Sequences(Documents):
         }
 
 
-def text_columns(options: dict[str, Any], documents: Documents, talk: Talk) -> list[str]:
+def text_columns(settings: dict[str, Any], documents: Documents, listener: Listener) -> list[str]:
     """Return the columns of text: those that were named, or those that look like it."""
-    from coem.text.guess import guess_views
-
-    if options["text"]:
-        return list(options["text"])
-    if options["plain"] or is_text_file(options["source"]) or os.path.isdir(options["source"]):
+    if settings["text"]:
+        return list(settings["text"])
+    is_text = documents.path is not None and is_text_file(documents.path)
+    if settings["plain"] or is_text or documents.are_in_a_folder:
         return [TEXT]
     guessed, sentences = guess_views(documents.table, documents.id_column)
     columns = [name for name, spec in guessed.items() if spec["kind"] == "text"]
     if not columns:
         raise ValueError(
-            "no column looks like text; name one with --text COLUMN. " + " ".join(sentences)
+            "no column looks like text; name one with text='COLUMN'. " + " ".join(sentences)
         )
     if documents.table.num_columns > 2 or len(columns) > 1:
-        talk.note(f"the text is in {', '.join(map(repr, columns))} (--text names other columns)")
+        listener.note(f"the text is in {', '.join(map(repr, columns))} (text= names other columns)")
     return columns
 
 
-def cut(documents: Documents, how: dict[str, Any], talk: Talk) -> Sequences:
+def cut(documents: Documents, how: dict[str, Any], listener: Listener) -> Sequences:
     """Return documents cut into paragraphs, and say how; `how` has columns, by and words."""
-    import pyarrow as pa
-
-    from coem.text.paragraphs import read_texts, split_paragraphs
-
     texts = read_texts(documents.table, how["columns"])
     found = split_paragraphs(texts, how["by"], how["words"])
     if not found.texts:
         raise ValueError(f"{documents.source} has no text in {', '.join(how['columns'])}")
-    _tell(found, talk)
+    _tell(found, listener)
     places = [
         (name, i + 1)
         for name, n in zip(documents.ids, found.lengths.tolist(), strict=True)
         for i in range(n)
     ]
-    _remember(documents.source, places)
+    listener.rows_are(
+        lambda row: f"{documents.source}, document {places[row][0]!r}, paragraph {places[row][1]}"
+    )
     return Sequences(
         table=pa.table({TEXT: found.texts}),
         source=documents.source,
@@ -102,13 +99,15 @@ def cut(documents: Documents, how: dict[str, Any], talk: Talk) -> Sequences:
         ids=[f"{name}#{number}" for name, number in places],
         id_column=None,
         n_bad=documents.n_bad,
+        path=documents.path,
+        called=documents.called,
         names=documents.ids,
         lengths=found.lengths,
         ways=found.ways,
     )
 
 
-def _tell(found: Any, talk: Talk) -> None:
+def _tell(found: Any, listener: Listener) -> None:
     """Say how many documents were cut in which way."""
     ways = Counter(way for way in found.ways if way)
     n_documents, n_paragraphs = sum(ways.values()), len(found.texts)
@@ -117,26 +116,24 @@ def _tell(found: Any, talk: Talk) -> None:
     else:
         how = ", ".join(f"{n:,} cut {CUT[way]}" for way, n in ways.most_common())
     plural = "" if n_documents == 1 else "s"
-    talk.note(f"{n_documents:,} document{plural}, {how}: {n_paragraphs:,} paragraphs")
+    listener.note(f"{n_documents:,} document{plural}, {how}: {n_paragraphs:,} paragraphs")
     empty = len(found.ways) - n_documents
     if empty:
         are = "document is empty: it has" if empty == 1 else "documents are empty: they have"
-        talk.note(f"{empty:,} {are} no segments")
+        listener.note(f"{empty:,} {are} no segments")
 
 
-def _remember(source: str, places: list[tuple[str, int]]) -> None:
-    """Let errors name a paragraph by its document and its number."""
-    context = click.get_current_context(silent=True)
-    if context is not None:
-        context.meta[PLACE] = lambda row: (
-            f"{source}, document {places[row][0]!r}, paragraph {places[row][1]}"
+def check_cut(sequences: Sequences) -> None:
+    """Refuse a single paragraph."""
+    if len(sequences) < 2:
+        raise ValueError(
+            f"{sequences.source} is one paragraph, and there is nothing to cut; split='sentences' "
+            "or fewer words= make smaller ones"
         )
 
 
 def read_how(told: Any) -> dict[str, Any] | None:
     """Return how the documents of a model file are cut, or None if they are not."""
-    from coem.text.paragraphs import WAYS
-
     if told is None:
         return None
     good = (

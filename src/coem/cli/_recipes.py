@@ -1,0 +1,72 @@
+"""From options to a recipe, and from its result to a folder."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from coem.cli._program import NOT_CONVERGED
+from coem.cli._talk import Talk
+from coem.recipes.record import FILES, REPORT, RUN, write_run
+
+# Options that are no matter of what is found.
+OWN = {"source", "out", "force", "form", "no_report", "strict", "as_json", "quiet"}
+
+
+def arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a recipe."""
+    return {name: value for name, value in options.items() if name not in OWN}
+
+
+def run(
+    recipe: Callable[..., Any],
+    options: dict[str, Any],
+    talk: Talk,
+    printed: Callable[[Any], str],
+) -> Any:
+    """Call a recipe, write the folder, print what was found, and return it."""
+    with _new_run(options) as folder:
+        result = recipe(options["source"], **arguments(options), listener=talk)
+        write_run(folder, result, format=options["form"], report=not options["no_report"])
+    talk.result(printed(result), {"folder": str(place(options)), **result.figures})
+    _finish(options, talk, result)
+    return result
+
+
+def place(options: dict[str, Any]) -> Path:
+    """Return the folder that results go to."""
+    if options["out"] is not None:
+        return Path(options["out"])
+    name = "stdin" if options["source"] == "-" else Path(options["source"]).resolve().name
+    return Path(f"coem-{name.split('.')[0] or 'run'}")
+
+
+@contextmanager
+def _new_run(options: dict[str, Any]) -> Iterator[Path]:
+    """Give the folder to write to, which gets its name when all is done.
+
+    A place that cannot be written, or must not be, is refused here, before any work.
+    """
+    from coem.io import new_folder
+
+    target = place(options)
+    if Path(options["source"]).resolve().parent == target.resolve():
+        raise ValueError(f"{options['source']} is in {target}; name another folder with --out")
+    try:
+        with new_folder(target, force=options["force"], mark=RUN, names=FILES) as folder:
+            yield folder
+    except FileExistsError as error:
+        said = str(error).replace("force its replacement", "replace it with --force")
+        raise ValueError(said) from None
+
+
+def _finish(options: dict[str, Any], talk: Talk, result: Any) -> None:
+    """Say where the results are; with --strict, end with 3 if there was no convergence."""
+    folder = place(options)
+    talk.note(
+        f"results in {folder}{'' if options['no_report'] else f', the page is {folder / REPORT}'}"
+    )
+    if options.get("strict") and not result.model.converged_:
+        talk.note(f"no convergence after {options['max_iter']} rounds; raise --max-iter")
+        sys.exit(NOT_CONVERGED)

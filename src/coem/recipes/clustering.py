@@ -1,0 +1,192 @@
+"""`cluster`: groups of documents."""
+
+from numbers import Integral
+from typing import Any
+
+from sklearn.metrics import normalized_mutual_info_score
+
+from coem import selection
+from coem.checks import check_number
+from coem.estimators import MixtureClusterer
+from coem.metrics import cluster_entropy
+from coem.recipes.defaults import (
+    LENGTH,
+    MAX_DF,
+    MAX_ITER,
+    MIN_DF,
+    NGRAMS,
+    RESTARTS,
+    STOP_WORDS,
+    TOL,
+)
+from coem.recipes.labels import label_of, labels_of
+from coem.recipes.listener import Listener
+from coem.recipes.record import trust_of
+from coem.recipes.result import Job, Result, begin
+from coem.recipes.sizes import choose
+from coem.recipes.views import check_size, families, n_jobs, text_views, to_views
+
+
+def cluster(
+    table: Any,
+    *,
+    text: Any = None,
+    views: Any = None,
+    id: str | None = None,
+    stop_words: Any = STOP_WORDS,
+    min_df: int = MIN_DF,
+    max_df: float = MAX_DF,
+    max_features: int | None = None,
+    ngrams: int = NGRAMS,
+    max_length: float | None = LENGTH,
+    k: int | None = None,
+    label: str | None = None,
+    restarts: int = RESTARTS,
+    max_iter: int = MAX_ITER,
+    seed: int = 0,
+    threads: int | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    skip_bad: bool = False,
+    listener: Listener | None = None,
+) -> Result:
+    """Find groups of documents, and name them, as ``coem cluster`` does.
+
+    Several views teach each other (co-EM). Of several runs from different starts the one that
+    agrees most with the others is kept.
+
+    Parameters
+    ----------
+    table : table or path
+        A pandas or polars DataFrame, a pyarrow Table, a list of dicts, a dict of lists, or the
+        name of a file or folder that `coem.io.tables.read_table` reads.
+    text : str or list of str, optional
+        The columns of the text; several make one view, "text".
+    views : dict, optional
+        More views by name, as `coem.text.TextViews` takes them: ``{"links": "refs:list"}``. Columns
+        can also be joined as in the program: ``"title+body"``. Without `text` and `views` columns
+        are guessed, and `notes` says how.
+    id : str, optional
+        The column with the ids of the rows. Otherwise a column "id", or their numbers from 1.
+    stop_words : {"english", None} or list of str
+        Words that do not count.
+    min_df : int, default=2
+        Rows that a word must be in.
+    max_df : float, default=1.0
+        The largest share of the rows that a word may be in.
+    max_features : int, optional
+        The number of most frequent words of a view that are kept.
+    ngrams : int, default=1
+        The longest run of words that counts as one.
+    max_length : float, default=150
+        Words that a text counts at most: longer ones are scaled down. None counts all.
+    k : int, optional
+        The number of groups. If it is None it is chosen, and `notes` says why.
+    label : str, optional
+        The column of the true classes, to judge the groups by. They are not learned from.
+    restarts : int, default=10
+        The number of runs, at least 2.
+    max_iter : int, default=200
+        The most rounds of a run.
+    seed : int, default=0
+        The same seed gives the same bits.
+    threads : int, optional
+        The number of threads; None takes all processors. It never changes a bit of the result.
+    encoding, delimiter, skip_bad : optional
+        How a file is read, as in `read_table`.
+    listener : Listener, optional
+        Who hears of progress and notes. Otherwise notes are kept in `notes` of the result.
+
+    Returns
+    -------
+    result : Result
+        The groups, the model, the page, and `save`.
+
+    Examples
+    --------
+    >>> import coem
+    >>> ships, bread = "captain and crew sail the ship", "flour and butter for the bread"
+    >>> found = coem.cluster({"text": [ships, bread] * 5}, text="text", k=2, restarts=2)
+    >>> len(set(found.labels[::2].tolist())), found.labels[0] == found.labels[1]
+    (1, np.False_)
+    >>> sorted(group.name for group in found.groups)
+    ['captain, crew, sail', 'bread, butter, flour']
+    """
+    given = dict(locals())
+    check_number("restarts", restarts, Integral, 2)
+    job = begin("cluster", given)
+    settings, documents, listener = job.settings, job.documents, job.listener
+    settings["label"] = label_of(label, documents, listener)
+    reader = text_views(settings, documents)
+    data = to_views(reader, documents, listener, leave_out=settings["label"])
+    k = settings["k"] or _choose(settings, data, families(reader), listener)
+    check_size(k, data)
+    found = fit_groups(settings, data, k, families(reader), listener)
+    with listener.noting_warnings():
+        return _result(job, reader, data, found)
+
+
+def _choose(settings: dict[str, Any], views: Any, family: Any, listener: Listener) -> int:
+    """Return the number of groups that `choose_k` recommends."""
+    choice = choose(settings, views, family, listener)
+    listener.note(f"k was not given: {choice.best} groups ({choice.reason})")
+    return int(choice.best)
+
+
+def fit_groups(
+    settings: dict[str, Any], views: Any, k: int, family: Any, listener: Listener
+) -> Any:
+    """Fit several runs, and return the central one with the stability of its groups."""
+    model = MixtureClusterer(k, family=family, max_iter=settings["max_iter"], tol=TOL)
+    with listener.fitting("runs", settings["restarts"]) as bar, listener.noting_warnings():
+        return selection.stability(
+            model,
+            views,
+            n_runs=settings["restarts"],
+            keep="central",
+            random_state=settings["seed"],
+            n_jobs=n_jobs(settings),
+            on_run=lambda fit: bar.step(),
+        )
+
+
+def _result(job: Job, reader: Any, views: Any, found: Any) -> Result:
+    """Return what was found. The story reads the rows once; all figures use that reading."""
+    column = job.settings["label"]
+    labels = labels_of(job.documents, column) if column else None
+    model = found.estimator
+    story = job.tell(model, views, reader, labels=labels, stability=found)
+    figures = _figures(story, found, labels)
+    columns = {"trust": found.row_trust.round(6)}  # more digits would be noise
+    return job.result(model, views, reader, story, figures=figures, columns=columns)
+
+
+def _figures(story: Any, found: Any, labels: Any) -> dict[str, Any]:
+    """Return the numbers of the result."""
+    model = found.estimator
+    figures = {
+        "k": len(story.groups),
+        "objective": float(model.objective_),
+        "rounds": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "agreement_of_runs": found.mean_agreement,
+        "groups": [
+            {"label": g.label, "name": g.name, "size": g.size, "trust": trust_of(g)}
+            for g in story.groups
+        ],
+    }
+    if labels is not None:
+        figures |= _against_classes(labels, story.assignments.label)
+    return figures
+
+
+def _against_classes(labels: Any, groups: Any) -> dict[str, float]:
+    """Return how well the groups match the known classes."""
+    known = labels != ""
+    if not known.any():
+        return {}
+    truth, groups = labels[known].astype(str), groups[known]
+    return {
+        "entropy_bits": cluster_entropy(truth, groups),
+        "nmi": float(normalized_mutual_info_score(truth, groups)),
+    }

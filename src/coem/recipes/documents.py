@@ -1,0 +1,146 @@
+"""Documents: the rows of a table or a file, and what they are called."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coem.io.tables import Table, read_table
+from coem.recipes.listener import Listener
+from coem.text import as_arrow
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The rows of a table, and what they are called."""
+
+    table: Any  # a pyarrow.Table
+    source: str
+    fingerprint: str
+    ids: list[str]
+    id_column: str | None  # where they come from; None: they are numbers
+    n_bad: int
+    path: str | None  # where they can be read again, if they are in a file or a folder
+    called: str  # on the page
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.ids)
+
+    @property
+    def are_in_a_folder(self) -> bool:
+        """Whether they are files of a folder."""
+        return self.path is not None and os.path.isdir(self.path)
+
+
+@dataclass(frozen=True)
+class Renamed(os.PathLike):
+    """A file that a run knew by a name, and that has kept it if its content is the same."""
+
+    path: str
+    name: str | None
+    fingerprint: str
+
+    def __fspath__(self) -> str:
+        """Return where it is."""
+        return self.path
+
+
+def read_source(table: Any, *, plain: bool | None = None, **reading: Any) -> Table:
+    """Return a table of any kind, or that of a file; `plain` is None if there is no plain text."""
+    if isinstance(table, str | os.PathLike):
+        text = plain is not None and (plain or is_text_file(table))
+        return read_table(os.fspath(table), plain=text, **reading)
+    for name, value in {**reading, "plain": plain}.items():
+        if value:
+            raise ValueError(f"{name} is for files, and the documents are no name of a file")
+    data = as_arrow(table)
+    if not data.num_rows:
+        raise ValueError("the table has no rows")
+    return Table(data, "the table", _fingerprint(data), first=0)
+
+
+def is_text_file(source: Any) -> bool:
+    """Return whether a name is that of a plain text, packed or not."""
+    name = os.fspath(source).lower()
+    return name.endswith((".txt", ".txt.gz", ".txt.zst")) and not os.path.isdir(source)
+
+
+def _fingerprint(data: Any) -> str:
+    """Return the SHA-256 of the names and values of a table, whatever holds them."""
+    digest = hashlib.sha256()
+    for name in data.column_names:
+        values = data.column(name).to_pylist()
+        digest.update(json.dumps([name, values], default=str).encode())
+    return digest.hexdigest()
+
+
+def read_documents(
+    table: Any, listener: Listener, *, id: str | None = None, id_guess: str = "id", **reading: Any
+) -> Documents:
+    """Return the rows of a table or a file; `reading` is for `read_source`."""
+    found = read_source(table, **reading)
+    listener.rows_are(lambda row: f"{found.source}, row {found.number(row)}")
+    if found.bad:
+        first, why = found.bad[0]
+        listener.note(f"{len(found.bad)} bad rows were left out; the first is row {first}: {why}")
+    ids, column = _ids(found, id, id_guess, listener)
+    is_file = isinstance(table, str | os.PathLike) and os.fspath(table) != "-"
+    path = str(Path(table).resolve()) if is_file else None
+    about = found.data, found.source, found.fingerprint
+    return Documents(*about, ids, column, len(found.bad), path, _called(table, found))
+
+
+def _called(table: Any, found: Table) -> str:
+    """Return the name of the documents: in a run made again, the one that they had."""
+    if isinstance(table, Renamed) and table.name and table.fingerprint == found.fingerprint:
+        return table.name
+    return Path(found.source).resolve().name
+
+
+def column_of(table: Any, source: str, name: str, what: str) -> list[Any]:
+    """Return a column, or say which ones there are."""
+    if name not in table.column_names:
+        names = ", ".join(table.column_names)
+        raise ValueError(f"{source} has no column {name!r} for the {what}; it has {names}")
+    values: list[Any] = table.column(name).to_pylist()
+    return values
+
+
+def _ids(
+    found: Table, column: str | None, guess: str, listener: Listener
+) -> tuple[list[str], str | None]:
+    """Return what rows are called, and the column that says so: else their numbers from 1 on."""
+    table, source = found.data, found.source
+    numbers = [str(i + 1) for i in range(table.num_rows)]
+    given = column is not None
+    if column is None:
+        column = next((c for c in table.column_names if c.lower() == guess.lower()), None)
+    if column is None:
+        return numbers, None
+    ids = ["" if v is None else str(v) for v in column_of(table, source, column, "ids")]
+    problem = _ambiguous(ids, found.number)
+    if problem is None:
+        return ids, column
+    if given:
+        raise ValueError(
+            f"column {column!r} of {source} cannot be the ids: {problem}; mend it, or choose "
+            "another column with id="
+        )
+    listener.note(f"column {column!r} is not used for the ids: {problem}")
+    return numbers, None
+
+
+def _ambiguous(ids: list[str], number: Callable[[int], int]) -> str | None:
+    """Return why these cannot tell rows apart, or None if they can."""
+    seen: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        if not name:
+            return f"row {number(row)} has none"
+        if name in seen:
+            return f"rows {number(seen[name])} and {number(row)} are both called {name!r}"
+        seen[name] = row
+    return None

@@ -1,0 +1,52 @@
+"""Who hears how a recipe gets on."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class Bar:
+    """Progress that nobody sees."""
+
+    def step(self, state: str | None = None) -> None:
+        """Move on by one, and show where things are."""
+
+    def show(self, state: str) -> None:
+        """Show where things are."""
+
+
+class Listener:
+    """Keep what a recipe says, and show nothing: what a call in Python needs.
+
+    The program has one that prints. A subclass overrides what it wants to show.
+
+    Attributes
+    ----------
+    notes : list of str
+        The sentences that were said, in their order.
+    """
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Hear a sentence about something on the way."""
+        self.notes.append(text)
+
+    def rows_are(self, place: Callable[[int], str]) -> None:
+        """Learn how people name the rows, for errors: `place` takes a row, counted from 0."""
+
+    @contextmanager
+    def progress(self, what: str, total: int | None) -> Iterator[Any]:
+        """Watch something long; a total of None is one that is not known."""
+        yield Bar()
+
+    @contextmanager
+    def fitting(self, what: str, total: int | None, *, by_rounds: bool = False) -> Iterator[Any]:
+        """Watch models being fitted, by rounds or by what moves the bar on."""
+        yield Bar()
+
+    @contextmanager
+    def noting_warnings(self) -> Iterator[None]:
+        """Hear the warnings of the library; here they stay warnings."""
+        yield

@@ -1,0 +1,179 @@
+"""The folder of a run: always the same names, written whole or not at all."""
+
+import hashlib
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from coem import report as pages
+from coem.io.tables import write_table
+from coem.models import save
+from coem.recipes.defaults import FORMATS
+from coem.recipes.settings import recorded
+from coem.report.story import plain
+
+MODEL, CLUSTERS, TRACE = "model.coem", "clusters.csv", "trace.jsonl"
+SEGMENTS = "segments.csv"
+REPORT, RUN = "report.html", "run.json"
+ASSIGNMENTS = "assignments"
+FILES = (
+    *(MODEL, CLUSTERS, SEGMENTS, TRACE, REPORT, RUN),
+    *(f"{ASSIGNMENTS}.{form}" for form in FORMATS),
+)
+VERBS = ("cluster", "classify", "topics", "segment")  # that write such a folder
+SCHEMA = 1
+
+
+def write_run(folder: Path, result: Any, *, format: str = "csv", report: bool = True) -> None:
+    """Write all files of the result of a recipe."""
+    story = result.story
+    extra = {"names": [group.name for group in story.groups], **result.extra}
+    documents = result.documents
+    save(result.pipeline, folder / MODEL, extra=extra, fingerprint=documents.fingerprint)
+    rows = as_table(story.assignments, result.columns)
+    write_table(rows, folder / f"{ASSIGNMENTS}.{format}")
+    for name, more in ({CLUSTERS: clusters(story)} | result.tables).items():
+        write_table(more, folder / name)
+    lines = [to_json(record) for record in getattr(result.model, "history_", ())]
+    (folder / TRACE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    if report:
+        write_page(result, folder / REPORT)
+    # Names of files need not be text; the escapes are those of JSON, and lead back to the file.
+    told = _run_json(result, folder, {"format": format, "report": report})
+    (folder / RUN).write_text(told, encoding="utf-8", errors="backslashreplace")
+
+
+def write_page(result: Any, path: Path) -> None:
+    """Write the page about a result."""
+    (result.page or pages.write_report)(result.story, path)
+
+
+def as_table(assignments: Any, more: dict[str, Any] | None = None) -> Any:
+    """Return the groups of rows as a table, and more columns after them."""
+    columns = (vars(assignments) | (more or {})).items()
+    return pa.table({name: pa.array(values.tolist(), from_pandas=True) for name, values in columns})
+
+
+def clusters(story: Any) -> Any:
+    """Return the table of the groups; words and ids are lists, for they may hold blanks."""
+    views = list(dict.fromkeys(view for group in story.groups for view in group.words))
+    columns: dict[str, list[Any]] = {
+        "label": [group.label for group in story.groups],
+        "name": [group.name for group in story.groups],
+        "size": [group.size for group in story.groups],
+        "empty": [group.empty for group in story.groups],
+        "share": [group.share for group in story.groups],
+    }
+    for view in views:
+        for kind in ("discriminating", "descriptive"):
+            columns[f"{kind}_{view}"] = [
+                [str(word) for word, *_ in getattr(g.words[view], kind)] for g in story.groups
+            ]
+    ids = story.assignments.id  # those of documents are cut to be shown
+    columns["examples"] = [[ids[d.row] for d in g.typical] for g in story.groups]
+    columns["trust"] = [trust_of(group) for group in story.groups]
+    return pa.table(columns)
+
+
+def trust_of(group: Any) -> float | None:
+    """Return the trust of a group, from 0 to 1, or None if it is not known."""
+    return None if group.stability is None else float(group.stability["trust"])
+
+
+# -- run.json -----------------------------------------------------------------------------------
+
+
+def to_json(value: Any, *, ensure_ascii: bool = False, indent: int | None = None) -> str:
+    """Return anything as JSON; what is no number is null."""
+    return json.dumps(plain(value), ensure_ascii=ensure_ascii, allow_nan=False, indent=indent)
+
+
+def _run_json(result: Any, folder: Path, written: dict[str, Any]) -> str:
+    documents = result.documents
+    told = {
+        "schema": SCHEMA,
+        "verb": result.verb,
+        "arguments": recorded(result.settings),
+        "written": written,
+        "source": documents.path,
+        "called": documents.called,
+        "fingerprint": documents.fingerprint,
+        "inputs": _inputs(result.settings.get("views", {})),
+        "rows": len(documents),
+        "bad_rows": documents.n_bad,
+        "seed": result.settings["seed"],
+        "versions": versions(),
+        "seconds": round(result.seconds, 3),
+        "result": result.figures,
+        "stability": result.story.stability,
+        "held_out": _held_out(result.story),
+        "files": {path.name: digest(path) for path in sorted(folder.iterdir())},
+    }
+    return to_json(told, indent=2) + "\n"
+
+
+def _inputs(views: dict[str, Any]) -> dict[str, str]:
+    """Return the digests of the files of vectors, by view."""
+    files = {view: spec for view, spec in views.items() if str(spec).endswith(".npy")}
+    return {view: digest(Path(file)) for view, file in files.items()}
+
+
+def _held_out(story: Any) -> Any:
+    """Return what held-out labels said, which no one could find out again without new fits."""
+    return story.truth if story.truth is not None and story.truth.held_out else None
+
+
+def known_as(told: dict[str, Any]) -> tuple[str | None, str]:
+    """Return what a run called its documents, and what they are known by under another name."""
+    return told.get("called"), told["fingerprint"]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what the result depends on."""
+    names = ("coem", "numpy", "scipy", "scikit-learn", "pyarrow")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """Return what run.json of a folder says."""
+    path = folder / RUN
+    if not path.is_file():
+        raise ValueError(f"{folder} is no folder of a run: there is no {RUN} in it")
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}; run it again") from None
+    if not isinstance(told, dict) or not KEYS.items() <= _kinds(told).items():
+        raise ValueError(f"{path} is no record of a run")
+    if told["verb"] not in VERBS:
+        raise ValueError(f"{path} is the record of an unknown verb, {told['verb']!r}")
+    if told["schema"] > SCHEMA:
+        raise ValueError(f"{path} was written by a newer coem; this one reads schema {SCHEMA}")
+    return told
+
+
+KEYS = {
+    "schema": int,
+    "verb": str,
+    "arguments": dict,
+    "written": dict,
+    "fingerprint": str,
+    "rows": int,
+    "versions": dict,
+    "result": dict,
+    "files": dict,
+}
+
+
+def _kinds(told: dict[str, Any]) -> dict[str, type]:
+    return {key: type(value) for key, value in told.items()}

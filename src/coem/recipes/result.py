@@ -1,0 +1,194 @@
+"""What a recipe begins with, and what it gives."""
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from coem.checks import check_choice
+from coem.io import new_folder
+from coem.recipes.defaults import FORMATS
+from coem.recipes.documents import Documents, read_documents
+from coem.recipes.listener import Listener
+from coem.recipes.record import FILES, RUN, write_page, write_run
+from coem.recipes.settings import READING, normal, on_page
+from coem.recipes.views import shown_texts
+from coem.report import tell
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a recipe found, equal bit by bit to what the program writes.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_rows,)
+        The group, class or topic of every row.
+    groups : list of coem.report.Group
+        The groups with their names, sizes and words.
+    assignments : coem.report.Assignments
+        What the file of assignments says of the rows: ids, labels, probabilities, the second best.
+    model, reader, pipeline : estimator, TextViews, Pipeline
+        The fitted model, what makes views of a table, and both: ``pipeline.predict(new_table)``.
+    views : Views
+        The views of the rows.
+    figures : dict
+        The numbers of the result, as run.json has them.
+    story : coem.report.Story
+        All that the page tells.
+    notes : list of str
+        The sentences that the program prints on the way: which columns were guessed, and why.
+    settings : dict
+        The parameters of the recipe.
+    seconds : float
+        The time that it took.
+    """
+
+    verb: str
+    settings: dict[str, Any]
+    documents: Documents
+    pipeline: Pipeline
+    views: Any
+    story: Any
+    figures: dict[str, Any]
+    notes: list[str]
+    seconds: float
+    columns: dict[str, Any] = field(default_factory=dict)  # more of the rows, in assignments
+    extra: dict[str, Any] = field(default_factory=dict)  # more for the model file
+    tables: dict[str, Any] = field(default_factory=dict)  # more files: name -> table
+    page: Any = None  # what writes the page, if it is not that of all models
+
+    @property
+    def labels(self) -> Any:
+        """The group, class or topic of every row."""
+        return self.story.assignments.label
+
+    @property
+    def groups(self) -> list[Any]:
+        """The groups with their names, sizes and words."""
+        return list(self.story.groups)
+
+    @property
+    def assignments(self) -> Any:
+        """The rows as columns: ids, labels, probabilities, the second best."""
+        return self.story.assignments
+
+    @property
+    def reader(self) -> Any:
+        """The `TextViews` that makes the views."""
+        return self.pipeline.steps[0][1]
+
+    @property
+    def model(self) -> Any:
+        """The fitted estimator."""
+        return self.pipeline.steps[-1][1]
+
+    def __repr__(self) -> str:
+        """Return what it is of, in one line."""
+        groups = f"{len(self.story.groups)} groups, {len(self.documents):,} rows"
+        return f"<Result of {self.verb}: {groups}>"
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page about the result, one HTML file, and return its path."""
+        write_page(self, Path(path))
+        return Path(path)
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        format: str = "csv",
+        report: bool = True,
+    ) -> Path:
+        """Write the folder that the program writes: model, tables, page, record of the run.
+
+        Parameters
+        ----------
+        folder : path
+            A folder that is not there, or is empty.
+        force : bool, default=False
+            Replace the folder of another run.
+        format : {"csv", "jsonl", "parquet"}, default="csv"
+            Of the assignments.
+        report : bool, default=True
+            Write report.html, too.
+        """
+        check_choice("format", format, FORMATS)
+        with new_folder(folder, force=force, mark=RUN, names=FILES) as place:
+            write_run(place, self, format=format, report=report)
+        return Path(folder)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A recipe at work: its parameters, its documents, and who hears of it."""
+
+    verb: str
+    settings: dict[str, Any]
+    documents: Documents
+    listener: Listener
+    started: float
+
+    def tell(self, model: Any, views: Any, reader: Any, **more: Any) -> Any:
+        """Return what there is to tell; `more` is for `coem.report.tell`."""
+        return story_of(model, views, reader, self.documents, self.settings, **more)
+
+    def result(self, model: Any, views: Any, reader: Any, story: Any, **more: Any) -> Result:
+        """Return what was found; `more` are fields of `Result`."""
+        _forget_times(model)
+        return Result(
+            verb=self.verb,
+            settings=self.settings,
+            documents=self.documents,
+            pipeline=Pipeline([("views", reader), ("model", model)]),
+            views=views,
+            story=story,
+            notes=self.listener.notes,
+            seconds=time.time() - self.started,
+            **more,
+        )
+
+
+def begin(verb: str, given: dict[str, Any]) -> Job:
+    """Check the parameters of a recipe, and read its documents.
+
+    `given` has all parameters by name: `table`, `listener`, and those that are recorded.
+    """
+    started = time.time()
+    settings = {name: value for name, value in given.items() if name not in ("table", "listener")}
+    settings = normal(settings)
+    listener = Listener() if given["listener"] is None else given["listener"]
+    reading = {name: settings[name] for name in READING if name in settings}
+    documents = read_documents(given["table"], listener, id=settings["id"], **reading)
+    return Job(verb, settings, documents, listener, started)
+
+
+def story_of(
+    model: Any,
+    views: Any,
+    reader: Any,
+    documents: Documents,
+    settings: dict[str, Any],
+    **more: Any,
+) -> Any:
+    """Return what there is to tell about a model and its rows; `more` is for `tell`."""
+    return tell(
+        model,
+        views,
+        feature_names=reader.vocabulary_,
+        ids=documents.ids,
+        texts=shown_texts(documents, reader),
+        settings=on_page(settings, documents.called),
+        **more,
+    )
+
+
+def _forget_times(model: Any) -> None:
+    """Take the times out of the records of a fit: the same call shall give the same files."""
+    for name in ("history_", "runs_"):
+        for record in getattr(model, name, ()):
+            record.pop("seconds", None)

@@ -1,0 +1,97 @@
+"""The parameters of a recipe: checked before any work, and written in one way.
+
+They are the ``arguments`` of run.json, from which ``coem rerun`` calls the recipe again.
+"""
+
+import os
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+from coem.checks import check_flag, check_number
+
+# The kind and the smallest value of every parameter that is a number, and whether None is one.
+NUMBERS = {
+    "k": (Integral, 1, True),
+    "restarts": (Integral, 1, False),
+    "folds": (Integral, 2, False),
+    "max_iter": (Integral, 1, False),
+    "seed": (Integral, 0, False),
+    "threads": (Integral, 1, True),
+    "ngrams": (Integral, 1, False),
+    "max_length": (Real, 0, True),
+    "words": (Integral, 1, False),
+}
+FLAGS = ("doctor", "skip_bad", "plain")
+READING = ("encoding", "delimiter", "skip_bad", "plain")
+
+
+def normal(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return checked parameters; what can be said in two ways is said in one."""
+    settings = dict(given)
+    for name in settings.keys() & NUMBERS.keys():
+        kind, least, optional = NUMBERS[name]
+        check_number(name, settings[name], kind, least, optional=optional)
+    for name in settings.keys() & set(FLAGS):
+        check_flag(name, settings[name])
+    settings["text"] = _texts(settings["text"])
+    if "views" in settings:
+        settings["views"] = _views(settings["views"], settings["text"])
+    words = settings["stop_words"]
+    if not isinstance(words, str):
+        settings["stop_words"] = "none" if words is None else sorted(words)
+    if "max_length" in settings:
+        settings["max_length"] = float(settings["max_length"] or 0)
+    return settings
+
+
+def _texts(text: Any) -> list[str]:
+    """Return the columns of the text as a list."""
+    names = [text] if isinstance(text, str) else list(text or ())
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"text must be the name of a column or a list of names, got {text!r:.80}")
+    return names
+
+
+def _views(views: Any, text: list[str]) -> dict[str, Any]:
+    """Return the views by name; files have full names, since a model may be used elsewhere."""
+    if views is not None and not isinstance(views, Mapping):
+        raise TypeError(
+            f"views must be a dict such as {{'title': 'title', 'links': 'refs:list'}}, got "
+            f"{views!r:.80}"
+        )
+    if text and "text" in (views or {}):
+        raise ValueError("there are two views 'text': text= makes one, and views= names another")
+    return {name: _full_name(spec) for name, spec in (views or {}).items()}
+
+
+def _full_name(spec: Any) -> Any:
+    """Return the full name of a file of vectors, and anything else as it is."""
+    named = isinstance(spec, str | os.PathLike) and os.fspath(spec).endswith(".npy")
+    return os.path.abspath(spec) if named else spec
+
+
+def recorded(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as JSON has them; a view that is no name of columns or of a file is None."""
+    found = dict(settings)
+    if "views" in found:
+        views = found["views"].items()
+        found["views"] = {n: s if isinstance(s, str | list | tuple) else None for n, s in views}
+    return found
+
+
+def on_page(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return what the page tells of how a run was made; of its documents the name.
+
+    Parameters that were not used are left out.
+    """
+    shown = recorded(settings)
+    if shown.get("views"):
+        views = shown["views"].items()
+        shown["views"] = {n: "given in Python" if s is None else s for n, s in views}
+    used = {
+        option: value
+        for option, value in shown.items()
+        if value not in (None, [], {}) and value is not False
+    }
+    return {"file": name, **used}

@@ -1,0 +1,60 @@
+"""`how_many`: the number of groups."""
+
+from typing import Any
+
+from coem import selection
+from coem.estimators import MixtureClusterer
+from coem.recipes.defaults import LENGTH, MAX_DF, MAX_ITER, MIN_DF, NGRAMS, STOP_WORDS, TOL
+from coem.recipes.listener import Listener
+from coem.recipes.result import begin
+from coem.recipes.views import families, n_jobs, text_views, to_views
+
+
+def how_many(
+    table: Any,
+    *,
+    text: Any = None,
+    views: Any = None,
+    id: str | None = None,
+    stop_words: Any = STOP_WORDS,
+    min_df: int = MIN_DF,
+    max_df: float = MAX_DF,
+    max_features: int | None = None,
+    ngrams: int = NGRAMS,
+    max_length: float | None = LENGTH,
+    among: list[int] | None = None,
+    max_iter: int = MAX_ITER,
+    seed: int = 0,
+    threads: int | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    skip_bad: bool = False,
+    listener: Listener | None = None,
+) -> Any:
+    """Return how many groups the documents have, as ``coem choose-k`` says it.
+
+    The parameters are those of `cluster`; `among` are the numbers to try.
+
+    Returns
+    -------
+    choice : object
+        As of `coem.selection.choose_k`: `best`, `reason` and `table`.
+    """
+    job = begin("choose-k", dict(locals()))
+    reader = text_views(job.settings, job.documents)
+    data = to_views(reader, job.documents, job.listener)
+    return choose(job.settings, data, families(reader), job.listener)
+
+
+def choose(settings: dict[str, Any], views: Any, family: Any, listener: Listener) -> Any:
+    """Return the choice of the number of groups of some views."""
+    among = settings.get("among")
+    with listener.progress("numbers of groups", len(among or ()) or None) as bar:
+        return selection.choose_k(
+            MixtureClusterer(family=family, max_iter=settings["max_iter"], tol=TOL),
+            views,
+            among,
+            n_jobs=n_jobs(settings),
+            random_state=settings["seed"],
+            on_size=lambda size, held_out: bar.step(f"k = {size}: {held_out:.6g}"),
+        )

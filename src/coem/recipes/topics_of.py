@@ -1,0 +1,162 @@
+"""`topics`: documents as mixtures of topics."""
+
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+from coem.checks import check_number
+from coem.estimators import AspectModel
+from coem.recipes.defaults import (
+    COUPLING,
+    MAX_DF,
+    MIN_DF,
+    NGRAMS,
+    STOP_WORDS,
+    TOPIC_ROUNDS,
+    TOPICS,
+)
+from coem.recipes.documents import Documents
+from coem.recipes.listener import Listener
+from coem.recipes.result import Job, Result, begin
+from coem.recipes.views import check_size, n_jobs, text_views, to_views
+from coem.report import read
+from coem.text.guess import guess_views
+from coem.text.specs import COUNTS
+
+
+def topics(
+    table: Any,
+    *,
+    text: Any = None,
+    views: Any = None,
+    id: str | None = None,
+    stop_words: Any = STOP_WORDS,
+    min_df: int = MIN_DF,
+    max_df: float = MAX_DF,
+    max_features: int | None = None,
+    ngrams: int = NGRAMS,
+    k: int = TOPICS,
+    coupling: str | None = COUPLING,
+    max_iter: int = TOPIC_ROUNDS,
+    seed: int = 0,
+    threads: int | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    skip_bad: bool = False,
+    listener: Listener | None = None,
+) -> Result:
+    """Find topics, of which each document has shares, as ``coem topics`` does.
+
+    All text columns together are one bag of words. The model is the aspect model (pLSA).
+
+    Parameters
+    ----------
+    table, text, views, id : table or path, and what is in it
+        As in `cluster`; there must be one view of words or lists.
+    stop_words, min_df, max_df, max_features, ngrams : optional
+        Which words count, as in `cluster`.
+    k : int, default=50
+        The number of topics.
+    coupling : {"a", "b", "c", "d", "xy", None}, default="c"
+        How two runs learn from each other (Lin 2006); None makes one run.
+    max_iter : int, default=50
+        Iterations before and after the coupling.
+    seed, threads, encoding, delimiter, skip_bad, listener : optional
+        As in `cluster`.
+
+    Returns
+    -------
+    result : Result
+        `labels` are the topics with the largest shares; ``columns["shares"]`` has all shares.
+
+    Examples
+    --------
+    >>> import coem
+    >>> ships, bread = "captain and crew sail the ship", "flour and butter for the bread"
+    >>> found = coem.topics([{"text": ships}, {"text": bread}] * 5, text="text", k=2)
+    >>> found.columns["shares"].shape
+    (10, 2)
+    """
+    given = {**locals(), "coupling": coupling or "none"}
+    check_number("k", k, Integral, 1)
+    job = begin("topics", given)
+    settings, listener = job.settings, job.listener
+    reader = text_views(settings, job.documents)
+    if reader.views is None:
+        job = replace(job, documents=_only_words(job.documents, listener))
+    data = _as_one(reader, to_views(reader, job.documents, listener), job.documents)
+    check_size(settings["k"], data)
+    name = one_of_counts(reader, data)
+    model = _model(settings)
+    # Each run has as many rounds before the coupling as after it.
+    total = model.n_runs * model.max_iter * (1 if model.coupling is None else 2)
+    with listener.fitting("rounds", total, by_rounds=True), listener.noting_warnings():
+        model.fit(data[name])
+    return _result(job, reader, data, model)
+
+
+def _model(settings: dict[str, Any]) -> AspectModel:
+    """Return the model that the settings ask for."""
+    alone = settings["coupling"] == "none"
+    return AspectModel(
+        settings["k"],
+        coupling=None if alone else settings["coupling"],
+        n_runs=1 if alone else 2,
+        max_iter=settings["max_iter"],
+        n_jobs=n_jobs(settings),
+        random_state=settings["seed"],
+    )
+
+
+def _result(job: Job, reader: Any, views: Any, model: AspectModel) -> Result:
+    """Return what was found.
+
+    The rows are folded in once; the page, the assignments and the shares use that reading.
+    """
+    reading = read(model, views)
+    story = job.tell(model, views, reader, reading=reading)
+    told = [{"label": g.label, "name": g.name, "share": g.share} for g in story.groups]
+    figures = {"k": job.settings["k"], "kl": float(model.kl_), "topics": told}
+    # Six digits: more would be noise, and would fill disks.
+    shares = {"shares": reading.proba.astype(float).round(6)}
+    return job.result(model, views, reader, story, figures=figures, columns=shares)
+
+
+def _only_words(documents: Documents, listener: Listener) -> Documents:
+    """Return the documents without the columns that would be guessed as views other than text.
+
+    If there is no text at all, the columns stay: lists can have topics, too.
+    """
+    guessed, _ = guess_views(documents.table, documents.id_column)
+    others = {name: spec["kind"] for name, spec in guessed.items() if spec["kind"] != "text"}
+    if len(others) == len(guessed):
+        return documents
+    for name, kind in others.items():
+        listener.note(f"Column {name!r} is left out: topics are found in text, and it is a {kind}.")
+    return replace(documents, table=documents.table.drop_columns(list(others)))
+
+
+def _as_one(reader: Any, views: Any, documents: Documents) -> Any:
+    """Return the text columns of several views as one bag of words."""
+    texts = [spec["columns"] for spec in reader.views_.values() if spec["kind"] == "text"]
+    if len(texts) < 2 or len(texts) < len(reader.views_):
+        return views
+    columns = list(dict.fromkeys(name for names in texts for name in names))
+    return reader.set_params(views={"text": columns}).fit_transform(documents.table)
+
+
+def one_of_counts(reader: Any, views: Any) -> str:
+    """Return the name of the only view; raise unless there is one view, and it has counts."""
+    if len(views.names) > 1:
+        raise ValueError(
+            f"topics are found in one view, and there are {', '.join(views.names)}; name the text "
+            "columns with text= and no other view, or use coem.cluster, which takes several"
+        )
+    name = str(views.names[0])
+    kind = reader.views_[name]["kind"]
+    if kind not in COUNTS:
+        raise ValueError(
+            f"view {name!r} is of kind {kind!r}, and topics are found in words or lists; name text "
+            "columns with text=, or use coem.cluster"
+        )
+    return name

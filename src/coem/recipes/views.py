@@ -1,0 +1,122 @@
+"""Which views are made of the documents, and with which families they are fitted."""
+
+from typing import Any
+
+from coem.families import Multinomial, as_family
+from coem.recipes.documents import Documents, column_of
+from coem.recipes.listener import Listener
+from coem.text import TextViews
+from coem.text.specs import KINDS
+
+EXCERPT = 2000  # characters of a document that are kept to be shown
+
+
+def text_views(settings: dict[str, Any], documents: Documents, **more: Any) -> TextViews:
+    """Return the transformer that makes the views; `more` are parameters of its own."""
+    words = settings["stop_words"]
+    return TextViews(
+        chosen_views(settings, documents.table.column_names) or None,
+        id=documents.id_column,
+        stop_words=None if words == "none" else words,
+        min_df=settings["min_df"],
+        max_df=settings["max_df"],
+        max_features=settings["max_features"],
+        max_length=settings.get("max_length") or None,
+        ngram_range=(1, settings["ngrams"]),
+        n_jobs=n_jobs(settings),
+        **more,
+    )
+
+
+def chosen_views(settings: dict[str, Any], columns: list[str]) -> dict[str, Any]:
+    """Return view -> specification, as `TextViews` takes it, from `text` and `views`."""
+    views: dict[str, Any] = {}
+    texts = settings["text"]
+    if texts:
+        views["text"] = list(texts) if len(texts) > 1 else texts[0]
+    for name, spec in settings["views"].items():
+        joined = isinstance(spec, str) and not spec.endswith(".npy")
+        views[name] = _columns(spec, columns) if joined else spec
+    return views
+
+
+def _columns(spec: str, known: list[str]) -> str | list[str]:
+    """Return the columns of ``title+body`` or ``a+b:number``, where the kind is that of all."""
+    if spec in known or spec.rpartition(":")[0] in known:
+        return spec
+    parts = spec.split("+")
+    kinds = [part.rpartition(":")[2] for part in parts]
+    if kinds[-1] in KINDS:
+        pairs = zip(parts, kinds, strict=True)
+        parts = [part if kind in KINDS else f"{part}:{kinds[-1]}" for part, kind in pairs]
+    return parts if len(parts) > 1 else parts[0]
+
+
+def n_jobs(settings: dict[str, Any]) -> int:
+    """Return the number of threads: what was asked for, or all processors."""
+    return settings.get("threads") or -1
+
+
+def to_views(
+    reader: TextViews, documents: Documents, listener: Listener, leave_out: str | None = None
+) -> Any:
+    """Return the views of the documents, and say what they are; labels are not guessed a view."""
+    table = documents.table
+    if leave_out:
+        column_of(table, documents.source, leave_out, "labels")
+        table = table.drop_columns([leave_out])
+    views = reader.fit_transform(table)
+    for name, family in _dense(reader).items():
+        as_family(family).check(views[name], name)  # while all rows are here: a fit may see a part
+    for sentence in reader.guesses_:
+        listener.note(sentence)
+    widths = {name: views[name].shape[1] for name in views.names}
+    sizes = ", ".join(f"{name} ({n:,} column{'' if n == 1 else 's'})" for name, n in widths.items())
+    listener.note(f"{len(documents):,} rows; views: {sizes}")
+    empty = int(views.empty.all(axis=1).sum())
+    if empty:
+        listener.note(
+            f"{empty:,} rows are empty in every view: nothing is known of where they belong"
+        )
+    return views
+
+
+def families(reader: TextViews) -> dict[str, Any]:
+    """Return the families of the views: numbers are Gaussian, and vectors are directions.
+
+    Where long documents were shortened the pseudo-counts go down with them: they would drown a
+    small collection otherwise.
+    """
+    shortened = {name: Multinomial(alpha=kept) for name, kept in reader.kept_.items()}
+    return dict.fromkeys(reader.views_, "auto") | _dense(reader) | shortened
+
+
+def _dense(reader: TextViews) -> dict[str, str]:
+    """Return the families of the dense views."""
+    kinds = {
+        "number": "gaussian",
+        **dict.fromkeys(("vector", "array", "embed"), "von_mises_fisher"),
+    }
+    views = reader.views_.items()
+    return {name: kinds[spec["kind"]] for name, spec in views if spec["kind"] in kinds}
+
+
+def check_size(k: int, views: Any) -> None:
+    """Refuse more groups than there are rows with anything in them."""
+    filled = int((~views.empty.all(axis=1)).sum())
+    if k > filled:
+        raise ValueError(
+            f"k={k} groups cannot be made of {filled} rows that are not empty; ask for fewer"
+        )
+
+
+def shown_texts(documents: Documents, reader: TextViews) -> list[str]:
+    """Return what can be shown of every row: its first text columns, cut short."""
+    texts = [spec for spec in reader.views_.values() if spec["kind"] == "text"]
+    columns = [name for spec in texts for name in spec["columns"]]
+    if not columns:
+        return [""] * len(documents)
+    columns = sorted(dict.fromkeys(columns), key=lambda name: name.lower() != "title")
+    parts = [documents.table.column(name).to_pylist() for name in columns]
+    rows = zip(*parts, strict=True)
+    return ["  ".join(str(p) for p in row if p)[:EXCERPT] for row in rows]
