@@ -64,9 +64,24 @@ def files(tmp_path_factory):
 
 CASES = {
     "views": (
-        ["cluster", "posts.csv", "--text", "body", "--view", "title=title", "--view"]
-        + ["price=price:number", "--view", "links=refs:list", "-k", "3", "--restarts", "3"]
-        + ["--label", "topic"],
+        [
+            "cluster",
+            "posts.csv",
+            "--text",
+            "body",
+            "--view",
+            "title=title",
+            "--view",
+            "price=price:number",
+            "--view",
+            "links=refs:list",
+            "-k",
+            "3",
+            "--restarts",
+            "3",
+            "--label",
+            "topic",
+        ],
         {
             "text": "body",
             "views": {"title": "title", "price": "price:number", "links": "refs:list"},
@@ -76,8 +91,24 @@ CASES = {
         },
     ),
     "vectors": (
-        ["cluster", "posts.csv", "--view", "both=title+body", "--view", "m=v.npy", "-k", "3"]
-        + ["--restarts", "2", "--max-length", "10", "--seed", "4", "--min-df", "1"],
+        [
+            "cluster",
+            "posts.csv",
+            "--view",
+            "both=title+body",
+            "--view",
+            "m=v.npy",
+            "-k",
+            "3",
+            "--restarts",
+            "2",
+            "--max-length",
+            "10",
+            "--seed",
+            "4",
+            "--min-df",
+            "1",
+        ],
         {
             "views": {"both": "title+body", "m": "v.npy"},
             "k": 3,
@@ -96,8 +127,19 @@ CASES = {
         {"text": ["body"], "views": {"title": "title"}, "label": "topic"},
     ),
     "doctor": (
-        ["classify", "posts.csv", "--text", "body", "--label", "topic", "--doctor"]
-        + ["--folds", "3", "--unlabeled-weight", "0.5"],
+        [
+            "classify",
+            "posts.csv",
+            "--text",
+            "body",
+            "--label",
+            "topic",
+            "--doctor",
+            "--folds",
+            "3",
+            "--unlabeled-weight",
+            "0.5",
+        ],
         {"text": "body", "label": "topic", "doctor": True, "folds": 3, "unlabeled_weight": 0.5},
     ),
     "topics": (["topics", "posts.csv", "-k", "3"], {"k": 3}),
@@ -185,7 +227,7 @@ def test_tables_of_any_kind_are_the_file(kind, files):
 
 
 def test_tables_have_one_fingerprint(tmp_path):
-    arguments, given = CASES["views"]
+    _, given = CASES["views"]
     found = [quietly(coem.cluster, make(), **given) for make in TABLES.values()]
     assert len({result.documents.fingerprint for result in found}) == 1
     saved = [r.save(tmp_path / str(i)) / "model.coem" for i, r in enumerate(found)]

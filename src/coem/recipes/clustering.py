@@ -110,7 +110,7 @@ def cluster(
     >>> len(set(found.labels[::2].tolist())), found.labels[0] == found.labels[1]
     (1, np.False_)
     >>> sorted(group.name for group in found.groups)
-    ['captain, crew, sail', 'bread, butter, flour']
+    ['bread, butter, flour', 'captain, crew, sail']
     """
     given = dict(locals())
     check_number("restarts", restarts, Integral, 2)
