@@ -51,6 +51,7 @@ bench: setup
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/citations.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/few_labels.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/text_views.py
+	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/latent.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/report.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/program.py
 

@@ -32,6 +32,7 @@ NAMES = (
     "docs/hidden-markov-models.md",
     "docs/batches.md",
     "docs/segmenting.md",
+    "docs/latent-directions.md",
     "docs/papers/bickel-scheffer-2004.md",
     "README.md",
     "docs/recipes.md",

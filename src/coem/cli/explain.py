@@ -48,6 +48,7 @@ def command(**options: Any) -> None:
     row = documents.ids.index(options["wanted"])
     views = _models.views_of(saved, documents, options["vectors"])
     told, odds = _of_row(saved.model, views, _models.lengths_of(documents), row)
+    _name_features(saved.reader, told, documents.table.slice(row, 1))
     text = excerpt(shown_texts(documents, saved.reader)[row], 200)
     talk.result(*_told(saved, told, odds, options["words"], text))
 
@@ -82,6 +83,27 @@ def _odds(model: Any, views: Any) -> dict[str, Any]:
     }
 
 
+def _name_features(reader: Any, told: Any, row: Any) -> None:
+    """Set the features of an explanation to words, for the views that have any.
+
+    Latent directions are sums over words. Single numbers of a sentence vector mean nothing.
+    """
+    import numpy as np
+
+    for view, part in told.views.items():
+        kind = reader.views_[view]["kind"]
+        if kind == "latent":
+            shares = np.zeros(len(reader.vocabulary_[view]))
+            shares[part.features] = part.contributions
+            words, part.contributions, rest = reader.latent_words(row, shares)
+            part.features, part.rest = words, part.rest + rest
+        elif kind in ("vector", "array", "embed"):
+            part.rest += float(np.sum(part.contributions))
+            part.features, part.contributions = [], []
+        else:
+            part.features = [str(reader.vocabulary_[view][feature]) for feature in part.features]
+
+
 def _whole(reader: Any, view: str) -> str:
     """Return what to call a view of which no single column speaks."""
     what = "numbers" if reader.views_[view]["kind"] == "number" else "vector"
@@ -93,12 +115,9 @@ def _parts(saved: Any, told: Any, n_words: int) -> list[list[Any]]:
     rest = "size of the groups" if saved.paragraphs is None else "the other paragraphs"
     rows: list[list[Any]] = [["", rest, told.prior]]
     for view, part in told.views.items():
-        words = saved.reader.vocabulary_.get(view)
         order = sorted(range(len(part.features)), key=lambda i: -abs(part.contributions[i]))
         for i in order[:n_words]:
-            feature = part.features[i]
-            word = str(feature if words is None else words[feature])
-            rows.append([view, word, float(part.contributions[i])])
+            rows.append([view, part.features[i], float(part.contributions[i])])
         left = sum(float(part.contributions[i]) for i in order[n_words:]) + part.rest
         n_others = len(order) - n_words
         if n_others > 0 or left or not order:

@@ -59,7 +59,8 @@ def has_unit_rows(X: Matrix) -> bool:
     missing = np.isnan(lengths) | (lengths == 0)
     if missing.all() or (np.abs(lengths[~missing] - 1) > 1e-2).any():  # allows half precision
         return False
-    return bool((X[~missing] % 1).any())
+    there = X[~missing]
+    return bool((there % 1).any() or (there < 0).any())  # in one dimension, directions are 1 and -1
 
 
 def family_parts(family: object) -> list[tuple[str, DataclassFamily]]:

@@ -120,6 +120,16 @@ class VonMisesFisher(Family[VonMisesFisherTheta, VonMisesFisherStats, Matrix]):
             return np.asarray(X.astype(np.float64, copy=False) @ directions.T)
         return counts.scores(X, directions.astype(self.bind(X, None).dtype, copy=False))
 
+    def terms(self, X: Matrix, theta: VonMisesFisherTheta) -> tuple[Array, Array, Array]:
+        """Return kappa times the products with the directions; the rest is log C_d(kappa)."""
+        if isinstance(X, np.ndarray):
+            features = np.flatnonzero(X[0])
+            values = X[0, features]
+        else:
+            features, values = X.indices, X.data
+        weights = np.asarray(theta.directions[:, features], np.float64).T * theta.kappas
+        return features, values[:, np.newaxis] * weights, _bessel(theta.kappas, X.shape[1])[0]
+
     def log_prior(self, theta: VonMisesFisherTheta) -> float:
         """Return the log prior density of the concentrations, 0 if they are fixed."""
         if self.kappa != "fit" or not self.alpha:

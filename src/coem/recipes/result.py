@@ -15,7 +15,7 @@ from coem.recipes.documents import Documents, read_documents
 from coem.recipes.listener import Listener
 from coem.recipes.record import FILES, RUN, write_page, write_run
 from coem.recipes.settings import READING, normal, on_page
-from coem.recipes.views import shown_texts
+from coem.recipes.views import named_columns, shown_texts
 from coem.report import tell
 
 
@@ -179,7 +179,7 @@ def story_of(
     return tell(
         model,
         views,
-        feature_names=reader.vocabulary_,
+        feature_names=named_columns(reader),
         ids=documents.ids,
         texts=shown_texts(documents, reader),
         settings=on_page(settings, documents.called),

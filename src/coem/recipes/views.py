@@ -95,10 +95,16 @@ def _dense(reader: TextViews) -> dict[str, str]:
     """Return the families of the dense views."""
     kinds = {
         "number": "gaussian",
-        **dict.fromkeys(("vector", "array", "embed"), "von_mises_fisher"),
+        **dict.fromkeys(("vector", "array", "embed", "latent"), "von_mises_fisher"),
     }
     views = reader.views_.items()
     return {name: kinds[spec["kind"]] for name, spec in views if spec["kind"] in kinds}
+
+
+def named_columns(reader: TextViews) -> dict[str, Any]:
+    """Return the names of the columns by view; a single latent direction says nothing to people."""
+    names = reader.vocabulary_.items()
+    return {view: words for view, words in names if reader.views_[view]["kind"] != "latent"}
 
 
 def check_size(k: int, views: Any) -> None:

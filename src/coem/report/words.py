@@ -192,10 +192,16 @@ def name_groups(words, n=3, lengths=None):
 
 def _scores(views, lengths):
     """Return word -> weight of one group over its views."""
+    # Columns of numbers have no probabilities; they name a group that has nothing else.
+    words = {view: found for view, found in views.items() if found.descriptive}
+    return _weights(words, lengths) or _weights(views, {})
+
+
+def _weights(views, lengths):
+    """Return word -> weight, added up over views."""
     total = {}
     for view, words in views.items():
-        # Columns of numbers have no probabilities; they name a group that has nothing else.
-        scale = lengths.get(view, 1.0) ** 0.5 if words.descriptive else 1e-6
+        scale = lengths.get(view, 1.0) ** 0.5
         for word, weight in words.discriminating:
             if weight > 0:
                 short = _short(word)

@@ -1,7 +1,7 @@
 """From documents to views: count words, choose a vocabulary, make all documents equally long.
 
 `TextViews` turns a table into views, and `split_paragraphs` cuts documents into sequences. The
-other transformers work on any counts.
+other transformers work on any counts: `LatentDirections` adds a view of unit rows to them.
 
 The preprocessing of Nigam, McCallum & Mitchell (2006, Sec. 3.3 and 3.5.2) is one Pipeline: stop
 words belong to the vectorizer, the vocabulary is chosen by mutual information with the labels there
@@ -29,6 +29,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from coem.text import _saved  # noqa: F401  (it registers them with model files)
 from coem.text._tables import as_arrow
+from coem.text.directions import LatentDirections
 from coem.text.embed import Embed
 from coem.text.paragraphs import Paragraphs, split_paragraphs
 from coem.text.scaling import DEFAULT_LENGTH, ScaleLength, scale_length
@@ -41,6 +42,7 @@ __all__ = [
     "SelectWords",
     "ScaleLength",
     "scale_length",
+    "LatentDirections",
     "DEFAULT_LENGTH",
     "split_paragraphs",
     "Paragraphs",

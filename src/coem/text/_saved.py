@@ -4,6 +4,7 @@ import numpy as np
 
 from coem.io.loaded import need
 from coem.io.registry import register
+from coem.text.directions import LatentDirections
 from coem.text.embed import Embed
 from coem.text.specs import KINDS
 from coem.text.views_of_tables import TextViews
@@ -22,7 +23,8 @@ def check_text_views(model):
         ends = [links["sources"], links["targets"]]
         need(all(map(_is_text, ends)) and len(ends[0]) == len(ends[1]), f"links of view {view!r}")
     kinds = {view: spec["kind"] for view, spec in model.views_.items()}
-    need(set(kinds.values()) <= {*KINDS, "embed", "array"}, "the kind of a view")
+    need(set(kinds.values()) <= {*KINDS, "embed", "array", "latent"}, "the kind of a view")
+    _check_latent(model, kinds)
     inbound = [view for view, kind in kinds.items() if kind == "inbound"]
     need(list(model.links_) == inbound, "links_")
     limits = model._limits()
@@ -30,6 +32,18 @@ def check_text_views(model):
     need(all(isinstance(v, float) and 0 <= v <= 1 for v in model.kept_.values()), "kept_")
     model._options()
     model._lengths("scale_length")
+
+
+def _check_latent(model, kinds):
+    """Raise unless the latent directions are made of the views of text."""
+    found, own = model.latent_, [view for view, kind in kinds.items() if kind == "latent"]
+    if found is None:
+        need(not own, "latent_")
+        return
+    need(isinstance(found, LatentDirections) and own == [found.name], "latent_")
+    widths = {view: len(model.vocabulary_[view]) for view in kinds if kinds[view] == "text"}
+    fits = (tuple(widths), tuple(widths.values())) == (found.view_names_, found.view_widths_)
+    need(fits and found.n_directions_ == len(model.vocabulary_[found.name]), "latent_")
 
 
 def _is_text(words):

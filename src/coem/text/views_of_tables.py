@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from coem.checks import check_choice, check_workers, undo_on_error
 from coem.engine import LocalEngine
 from coem.io.model_file import Saves
-from coem.text import _tables, dense
-from coem.text._inbound import inbound_items, known_links, outbound_links
+from coem.text._inbound import known_links, outbound_links
+from coem.text._latent import LatentMixin, latent_spec
+from coem.text._sources import read_rows, read_source
 from coem.text.counting import TOKENS, Options, count, learn, matrix
 from coem.text.guess import guess_views
 from coem.text.scaling import kept_share, scale_length, shorten
@@ -23,7 +24,7 @@ _WORDS = ("lowercase", "stop_words", "ngram_range", "token_pattern")  # of views
 
 
 # Views are several matrices: there is no one data frame to wrap them in.
-class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     r"""Turn a table of documents into `Views`: words, links, numbers and sentence vectors.
 
     Words, vocabulary and counts are those of scikit-learn's `CountVectorizer` with the parameters
@@ -66,6 +67,10 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
     select : {"mutual_info"}, optional
         Choose the `max_features` words that say most about ``y``, as `SelectWords` does, and not
         the most frequent ones.
+    latent : bool, int or LatentDirections, optional
+        Add a view "latent": the words of all views of text as unit rows in this number of latent
+        directions (100 if True). It is made of whole counts, before `max_length` and
+        `scale_length`. A `LatentDirections` has parameters and a name of your own.
     n_jobs : int, optional
         Number of threads; it never changes a bit of the result.
 
@@ -82,6 +87,8 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         the same proportion, ``Multinomial(alpha=kept_["text"])``, weigh as much as before.
     links_ : dict
         For each view of inbound links the pairs of source and target that are known.
+    latent_ : LatentDirections or None
+        What makes the view of latent directions.
     n_features_in_ : int
         Number of columns of the table.
     feature_names_in_ : ndarray of str
@@ -128,6 +135,7 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         scale_length=None,
         max_length=None,
         select=None,
+        latent=None,
         n_jobs=None,
     ):
         self.views = views
@@ -142,6 +150,7 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         self.scale_length = scale_length
         self.max_length = max_length
         self.select = select
+        self.latent = latent
         self.n_jobs = n_jobs
 
     def __sklearn_tags__(self):
@@ -186,24 +195,25 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         views : Views
             One matrix a view.
         """
-        table = _read(X)
+        table = read_rows(X)
         self.views_, self.guesses_ = self._resolve(table)
         options = self._options()
         self._check(table, y)
         sources = self._sources(table, fitted=False)
         data, self.vocabulary_ = {}, {}
         with LocalEngine(self.n_jobs):
-            for name in self.views_:
-                data[name], self.vocabulary_[name] = self._learn(name, sources[name], options)
+            for name, source in sources.items():
+                data[name], self.vocabulary_[name] = self._learn(name, source, options)
         if self.select is not None:
             data = self._selected(data, y)
         for name, links in self.links_.items():
             self.links_[name] = known_links(links, self.vocabulary_[name])
         self.feature_names_in_ = np.array(table.column_names, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
+        latent = self._learn_latent(data)
         shorter = self._shortened(data)
         self.kept_ = {view: kept_share(data[view], shorter[view]) for view in self._limits()}
-        return self._scaled(shorter)
+        return self._scaled(shorter, latent)
 
     def transform(self, X):
         """Return the views of a table, with the vocabularies that were learnt.
@@ -219,12 +229,12 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
             One matrix a view.
         """
         check_is_fitted(self, "vocabulary_")
-        table, options = _read(X), self._options()
+        table, options = read_rows(X), self._options()
         check_columns(self.views_, table.column_names, self.id, fitted=True)
         sources = self._sources(table, fitted=True)
         with LocalEngine(self.n_jobs):
-            data = {name: self._apply(name, sources[name], options) for name in self.views_}
-        return self._scaled(self._shortened(data))
+            data = {name: self._apply(name, source, options) for name, source in sources.items()}
+        return self._scaled(self._shortened(data), self._apply_latent(data))
 
     def get_feature_names_out(self, view=None):
         """Return the names of the columns of a view, or ``view__name`` for those of all views.
@@ -248,9 +258,9 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
                 f"id: there is no column {self.id!r} in the table, which has "
                 f"{', '.join(map(repr, table.column_names))}"
             )
-        if self.views is None:
-            return guess_views(table, self.id)
-        return parse_views(self.views), []
+        guessed = self.views is None
+        specs, said = guess_views(table, self.id) if guessed else (parse_views(self.views), [])
+        return specs | latent_spec(self.latent, specs), said
 
     def _options(self):
         """Return checked options for each view of counts."""
@@ -300,27 +310,15 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
 
     def _sources(self, table, *, fitted):
         """Return what each view is counted or made from; links are read at fit alone."""
+        own = {view: spec for view, spec in self.views_.items() if spec["kind"] != "latent"}
         if not fitted:
-            self.links_ = {}
-        sources = {}
-        for view, spec in self.views_.items():
-            kind, columns = spec["kind"], spec["columns"]
-            if kind in ("text", "embed"):
-                sources[view] = _tables.read_text(table, columns, view)
-            elif kind == "list":
-                sources[view] = _tables.read_items(table, columns[0], view)
-            elif kind == "inbound":
-                if not fitted:
-                    self.links_[view] = outbound_links(table, columns[0], self.id, view)
-                ids = _tables.read_ids(table, self.id, view)
-                sources[view] = inbound_items(self.links_[view], ids)
-            elif kind == "number":
-                sources[view] = dense.read_numbers(table, columns, view)
-            elif kind == "vector":
-                sources[view] = dense.read_vectors(table, columns[0], view)
-            else:
-                sources[view] = dense.read_array(self.views[view], table.num_rows, view)
-        return sources
+            self.links_ = {
+                view: outbound_links(table, spec["columns"][0], self.id, view)
+                for view, spec in own.items()
+                if spec["kind"] == "inbound"
+            }
+        known = {"given": self.views, "id": self.id, "links": self.links_}
+        return {view: read_source(table, view, spec, **known) for view, spec in own.items()}
 
     def _learn(self, view, source, options):
         """Return the matrix of a view and the names of its columns."""
@@ -376,15 +374,8 @@ class TextViews(Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         """Return the matrices with no row longer than allowed."""
         return data | {view: shorten(data[view], most) for view, most in self._limits().items()}
 
-    def _scaled(self, data):
-        """Return the views, scaled to their lengths."""
+    def _scaled(self, data, latent):
+        """Return the views, scaled to their lengths, and the view of latent directions."""
         lengths = dict.fromkeys(data) | self._lengths("scale_length")
-        return scale_length(Views(data), lengths) if any(lengths.values()) else Views(data)
-
-
-def _read(X):
-    """Return a table with one row at least."""
-    table = _tables.as_arrow(X)
-    if not table.num_rows:
-        raise ValueError("the table has no rows")
-    return table
+        scaled = scale_length(Views(data), lengths) if any(lengths.values()) else Views(data)
+        return Views({**dict(scaled.items()), **latent}) if latent else scaled

@@ -1,0 +1,123 @@
+"""The view of latent directions of `TextViews`."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from coem.text._sources import read_rows, read_source
+from coem.text.directions import LatentDirections
+from coem.text.specs import check_columns
+from coem.views import Views
+
+
+class LatentMixin:
+    """The part of `TextViews` that makes a view of latent directions, and explains it."""
+
+    def latent_words(self, X, shares):
+        """Divide a sum over the latent directions of one row among its words.
+
+        Parameters
+        ----------
+        X : table
+            One row.
+        shares : array of shape (n_directions,)
+            What each direction adds, such as the contributions that `explain` returns.
+
+        Returns
+        -------
+        words : list of str
+            The words of the row; "view: word" if there are several views of text.
+        contributions : ndarray of shape (n_words,)
+            What each of them adds.
+        rest : float
+            What belongs to no word.
+        """
+        check_is_fitted(self, "vocabulary_")
+        if self.latent_ is None:
+            raise ValueError("there is no view of latent directions; fit with latent=True")
+        counts = self._counted(read_rows(X))
+        return split_among_words(self.latent_, counts, self.vocabulary_, shares)
+
+    def _counted(self, table):
+        """Return the counts of the views of text, as they are before they are scaled."""
+        texts = {view: spec for view, spec in self.views_.items() if spec["kind"] == "text"}
+        check_columns(texts, table.column_names, None)
+        options, counts = self._options(), {}
+        for view, spec in texts.items():
+            source = read_source(table, view, spec, given=None, id=None, links={})
+            counts[view] = self._apply(view, source, options)
+        return Views(counts)
+
+    def _words(self, data):
+        """Return the views of text."""
+        texts = [view for view, spec in self.views_.items() if spec["kind"] == "text"]
+        return Views({view: data[view] for view in texts})
+
+    def _learn_latent(self, data):
+        """Return the view of latent directions by its name, or nothing if there is none."""
+        self.latent_ = directions_for(self.latent, self.n_jobs)
+        if self.latent_ is None:
+            return {}
+        name = self.latent_.name
+        rows = self.latent_.fit_transform(self._words(data))[name]
+        if np.isnan(rows).all():
+            raise ValueError(f"view {name!r}: all rows have the same words; leave latent out")
+        self.vocabulary_[name] = self.latent_.get_feature_names_out()[name]
+        return {name: rows}
+
+    def _apply_latent(self, data):
+        """Return the view of latent directions by its name, with the directions of `fit`."""
+        if self.latent_ is None:
+            return {}
+        return {self.latent_.name: self.latent_.transform(self._words(data))[self.latent_.name]}
+
+
+def directions_for(latent, n_jobs):
+    """Return the transformer that the parameter `latent` of `TextViews` asks for, or None."""
+    if latent is None or latent is False:
+        return None
+    if isinstance(latent, LatentDirections):
+        return clone(latent).set_params(n_jobs=n_jobs)
+    if latent is True:
+        return LatentDirections(n_jobs=n_jobs)
+    if isinstance(latent, Integral) and latent >= 1:
+        return LatentDirections(int(latent), n_jobs=n_jobs)
+    raise ValueError(
+        f"latent must be None, True, a number of directions or a LatentDirections, got {latent!r}"
+    )
+
+
+def latent_spec(latent, specs):
+    """Return the specification of the view of latent directions by its name, or nothing.
+
+    `specs` are those of the other views.
+    """
+    found = directions_for(latent, None)
+    if found is None:
+        return {}
+    if not any(spec["kind"] == "text" for spec in specs.values()):
+        raise ValueError(
+            f"latent: the directions are made of views of text, and there is none among "
+            f"{list(specs)}; leave latent out"
+        )
+    if found.name in specs:
+        raise ValueError(
+            f"latent: there is a view {found.name!r} already; rename it, or give "
+            "latent=LatentDirections(name=...)"
+        )
+    return {found.name: {"kind": "latent", "columns": []}}
+
+
+def split_among_words(latent, counts, vocabulary, shares):
+    """Return the words of one row, what they add to a sum over directions, and the rest."""
+    words, contributions, rest = latent.by_word(counts, shares)
+    several = len(counts.names) > 1
+    names = np.concatenate(
+        [
+            [f"{view}: {word}" if several else word for word in vocabulary[view]]
+            for view in counts.names
+        ]
+    )
+    return names[words].tolist(), contributions, rest
