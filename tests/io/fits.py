@@ -26,7 +26,7 @@ from coem import (
 from coem.families import Bernoulli, Categorical, Gaussian, Multinomial, VonMisesFisher
 from coem.kernels.counts import is_table
 from coem.schedules import Geometric, Linear, Steps, StepSize
-from coem.text import ScaleLength, SelectWords, TextViews
+from coem.text import LatentDirections, ScaleLength, SelectWords, TextViews
 
 N, K = 90, 3
 RNG = np.random.default_rng(7)
@@ -138,6 +138,8 @@ CASES = {
     ),
     "traffic": lambda: TrafficModel(2, coupling="x", **RUNS).fit(WORDS.T @ WORDS),
     "scaled": lambda: ScaleLength({"words": 10, "links": None}).fit(TEXT),
+    "directions": lambda: LatentDirections(3, min_df=1).fit(TEXT),
+    "latent text": lambda: TextViews({"words": "text"}, latent=3).fit(TABLE),
     "selected": lambda: SelectWords({"words": 5, "links": None}).fit(TEXT, NAMES),
     "selected, one view": lambda: SelectWords(5).fit(FRAME, NAMES),
     "pipeline": lambda: make_pipeline(
