@@ -373,6 +373,7 @@ def test_fitted_state_is_plain():
         "vocabulary_",
         "links_",
         "kept_",
+        "latent_",
         "feature_names_in_",
         "n_features_in_",
     }
