@@ -108,7 +108,7 @@ class LatentDirections(CountTransformer):
     >>> X = [[2, 1, 0, 0], [0, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 3], [0, 0, 0, 1], [0, 0, 0, 0]]
     >>> rows = LatentDirections(2, min_df=2).fit_transform(X)
     >>> (rows @ rows.T).round(1)[3].tolist()  # cosines with the fourth row
-    [-0.9, -1.0, -1.0, 1.0, 1.0, nan]
+    [-1.0, -1.0, -1.0, 1.0, 1.0, nan]
     """
 
     def __init__(
