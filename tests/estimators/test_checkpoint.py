@@ -1,15 +1,20 @@
 """A fit that was stopped goes on where it was, and ends with the same bits."""
 
 import pickle
+import warnings
 import zipfile
+from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 
-from coem import MixtureClassifier, MixtureClusterer, Views
+from coem import HiddenMarkovModel, MixtureClassifier, MixtureClusterer, Views
 from coem.engine import LocalEngine
 from coem.families import Gaussian, MixtureOf
 from coem.io import checkpoint, read_archive, write_archive
+from coem.io.checkpoint import fingerprint
 from coem.io.packing import flat_theta
 from coem.schedules import Geometric, Linear
 
@@ -170,6 +175,46 @@ def test_another_fit_is_refused(change, stopped, views):
     with pytest.raises(ValueError, match=r"to another fit .*delete the folder"):
         model.set_params(**change).fit(views["words"])
     assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def many_states(change):
+    transmat = np.full((40, 40), 1 / 40)
+    transmat[20, 20] += change  # in the place that a printed array leaves out
+    transmat[20, 21] -= change
+    return transmat
+
+
+@pytest.mark.parametrize("place", ["transmat", "transmat_prior"])
+def test_other_arrays_of_parameters_are_refused(place, tmp_path):
+    X = np.random.default_rng(0).standard_normal((120, 1))
+    values = {"transmat": many_states, "transmat_prior": lambda change: 2 + many_states(change)}
+    model = HiddenMarkovModel(40, family="gaussian", random_state=0, tol=0, max_iter=4)
+    model.set_params(checkpoint=tmp_path / "run", **{place: values[place](0.0)})
+    with pytest.raises(Stopped):
+        model.set_params(engine=Breaking(3)).fit(X)
+    model.set_params(engine=None)
+    with pytest.raises(ValueError, match="to another fit"):
+        model.set_params(**{place: values[place](0.01)}).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # states without rows
+        model.set_params(**{place: values[place](0.0).copy()}).fit(X)  # equal, but another object
+
+
+@dataclass(frozen=True)
+class Held:
+    values: object
+
+
+@pytest.mark.parametrize("hold", [lambda x: x, lambda x: {"a": [x]}, Held, pd.DataFrame])
+def test_fingerprints_see_all_digits_and_entries(hold):
+    one = np.full((50, 50), 1 / 3)
+    digits, places, shape = one + 1e-12, one.copy(), one.reshape(25, 100)
+    places[25, 25] = 7.0
+    values = [one, digits, places, shape, one.astype(np.float32)]
+    values += [] if hold is pd.DataFrame else [sp.csr_matrix(one), sp.csr_matrix(digits)]
+    found = [fingerprint({"p": hold(value)}, []) for value in values]
+    assert len(set(found)) == len(values)
+    assert fingerprint({"p": hold(one.copy(order="F"))}, []) == found[0]
 
 
 def test_other_data_is_refused(stopped, views):

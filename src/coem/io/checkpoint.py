@@ -2,18 +2,19 @@
 
 import hashlib
 import time
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Generic
 
 import numpy as np
+import scipy.sparse as sp
 
 from coem.em import Keep, Past, Round
 from coem.io.archive import read_archive, write_archive
 from coem.io.packing import Packing
 from coem.protocols import Theta
-from coem.typing import Array, Matrix, is_sparse
+from coem.typing import Array, Matrix
 
 SCHEMA = 3
 PLAN = "plan.zip"
@@ -124,16 +125,34 @@ class Checkpoint(Generic[Theta]):
 
 def fingerprint(params: dict[str, Any], parts: Iterable[Matrix | None]) -> str:
     """Return a digest of the parameters of a fit and of all its data; a part may be None."""
-    digest = hashlib.blake2b(repr(sorted(params.items())).encode())
+    digest = hashlib.blake2b(_spelt(params).encode())
     for part in parts:
-        pieces: list[Array | None]
-        if part is not None and is_sparse(part):
-            pieces = [np.array(part.shape), part.indptr, part.indices, part.data]
-        else:
-            pieces = [part]
-        for piece in pieces:
-            if piece is not None:
-                digest.update(f"{piece.dtype}{piece.shape}".encode())
-                digest.update(np.ascontiguousarray(piece).view(np.uint8).data)
-            digest.update(b"|")
+        digest.update(f"{_spelt(part)}|".encode())
     return digest.hexdigest()
+
+
+def _spelt(value: Any) -> str:
+    """Return a text that differs for any two values that differ.
+
+    The `repr` of an array is not such a text: it leaves out digits and entries.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        return kind + _spelt({field.name: getattr(value, field.name) for field in fields(value)})
+    if isinstance(value, Mapping):
+        return "{" + ",".join(sorted(f"{_spelt(k)}:{_spelt(v)}" for k, v in value.items())) + "}"
+    if isinstance(value, list | tuple):
+        return f"{type(value).__name__}({','.join(map(_spelt, value))})"
+    if sp.issparse(value):
+        rows = value.tocsr()
+        return _spelt((rows.shape, rows.indptr, rows.indices, rows.data))
+    if hasattr(value, "__array__") and not isinstance(value, np.generic | type):
+        return _spelt_array(np.asarray(value))
+    return repr(value)
+
+
+def _spelt_array(array: Array) -> str:
+    if array.dtype.hasobject:
+        return f"{array.shape}{_spelt(array.ravel().tolist())}"
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    return f"{array.dtype.str}{array.shape}{hashlib.blake2b(data).hexdigest()}"
