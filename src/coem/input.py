@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 from coem.views import Views, as_views
 
 
-def read_views(estimator: BaseEstimator, X: Any, *, reset: bool) -> Views:
+def read_views(estimator: BaseEstimator, X: Any, *, reset: bool, named: Any = None) -> Views:
     """Return `X` as views, and compare them with the views that the estimator was fitted on.
 
     Parameters
@@ -22,6 +22,8 @@ def read_views(estimator: BaseEstimator, X: Any, *, reset: bool) -> Views:
     reset : bool
         True in `fit`: remember the views. False elsewhere: raise unless the names and widths of
         the views are those of `fit`.
+    named : DataFrame, optional
+        A table with the names of the columns of `X`, if `X` has lost them.
     """
     views = as_views(X)
     if not reset and hasattr(estimator, "view_names_"):
@@ -30,8 +32,9 @@ def read_views(estimator: BaseEstimator, X: Any, *, reset: bool) -> Views:
         _check_same_views(
             views, estimator.view_names_, estimator.view_widths_, type(estimator).__name__
         )
+    named = X if named is None else named
     validate_data(
-        estimator, X if hasattr(X, "columns") else views, reset=reset, skip_check_array=True
+        estimator, named if hasattr(named, "columns") else views, reset=reset, skip_check_array=True
     )
     if reset:
         estimator.view_names_ = tuple(views.names)

@@ -13,8 +13,7 @@ from coem.estimators._restarts import Draw, RestartTask, Starts, warn_dead_compo
 from coem.estimators._starts import as_responsibilities
 from coem.families.named import shape_of
 from coem.initialise import INITS, Init, Start, starter
-from coem.initialise.chains import draw_parts, in_order, to_labels
-from coem.input import read_views
+from coem.initialise.chains import draw_parts, in_numbers, in_order, pin, to_labels
 from coem.io.checkpoint import Checkpoint
 from coem.io.packing import ChainPacking, flat_theta
 from coem.kernels import chain as kernel
@@ -25,7 +24,7 @@ from coem.latent.sequences import SequenceBlock, Sequences
 from coem.protocols import Engine
 from coem.runs import Phase, drive
 from coem.schedules import Constant, as_schedule, max_rounds
-from coem.sequences import naming_impossible, read_sequences, read_states, read_weights
+from coem.sequences import naming_impossible, naming_sequences, read_states, read_weights
 from coem.typing import Array, Matrix, Rng
 
 ChainTask = RestartTask[ChainTheta, ChainState, ChainSummary, Sequences]
@@ -40,20 +39,17 @@ class ChainFit(ChainModel):
     def _read(self, X: Any, y: Any, lengths: Any, sequence_weight: Any) -> Sequences:
         """Check the parameters and the sequences, and return the rows encoded."""
         self._check_params()
-        rows, offsets = read_sequences(X, lengths)
-        views = read_views(self, rows, reset=True)
+        views, offsets = self._views(X, lengths, reset=True)
         if self.n_components > len(views):
             raise ValueError(
                 f"n_samples={len(views)} rows cannot fill n_components={self.n_components} states"
             )
         weight = read_weights(sequence_weight, len(offsets) - 1)
         allowed = read_states(y, offsets, self.n_components)
-        part = Sequences(
-            *self._encode(views, reset=True),
-            None if weight is None else np.repeat(weight, np.diff(offsets)),
-            allowed,
-            offsets=offsets,
-        )
+        with naming_sequences(offsets):
+            encoded = self._encode(views, reset=True)
+        rows = None if weight is None else np.repeat(weight, np.diff(offsets))
+        part = Sequences(*encoded, rows, allowed, offsets=offsets)
         with naming_impossible():
             _check_possible(part, MarkovTheta.of(*self._first_markov()))
         return part
@@ -143,8 +139,7 @@ class ChainFit(ChainModel):
         markov = MarkovTheta.of(*self._first_markov())
         order = in_order(chain.prior.can_follow)
         if self.init == "segments" or (self.init == "auto" and order is not None):
-            states = np.arange(self.n_components) if order is None else order
-            return lambda rng: Start(chain.unknown(markov), draw_parts(part, states, rng))
+            return self._parts_start(chain, part, markov, order)
         mixture = Mixture(chain.emissions, chain.n_components, Joint(), dtype=chain.dtype)
         name: Init = "spherical" if self.init == "auto" else self.init
         of_mixture = starter(mixture, part, name)
@@ -152,8 +147,30 @@ class ChainFit(ChainModel):
         def draw(rng: Rng) -> Start[ChainTheta]:
             theta, given = of_mixture(rng)
             if given is None:
-                return Start(ChainTheta(theta.of_views, markov, 1))
+                params = in_numbers(chain.emissions, theta.of_views, part)
+                return Start(ChainTheta(params, markov, 1))
             return Start(chain.unknown(markov), to_labels(given.reshape(-1), part.allowed))
+
+        return draw
+
+    def _parts_start(
+        self, chain: Chain, part: Sequences, markov: MarkovTheta, order: Array | None
+    ) -> Draw[ChainTheta]:
+        """Return a function that draws parts of the sequences, one per state.
+
+        The transitions of a left-right model say which part has which number. Otherwise labels do.
+        """
+        states = np.arange(self.n_components) if order is None else order
+        if order is not None or part.allowed is None:
+            return lambda rng: Start(
+                chain.unknown(markov), pin(draw_parts(part, states, rng), part.allowed)
+            )
+
+        def draw(rng: Rng) -> Start[ChainTheta]:
+            resp = np.eye(self.n_components, dtype=chain.dtype)[draw_parts(part, states, rng)]
+            views = range(len(part.views))
+            params = tuple(chain.emissions.maximise(part, v, resp, None) for v in views)
+            return Start(ChainTheta(in_numbers(chain.emissions, params, part), markov, 1))
 
         return draw
 

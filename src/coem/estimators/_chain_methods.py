@@ -14,6 +14,7 @@ from coem.estimators._features import FeatureMethods
 from coem.estimators._types import Seed
 from coem.latent.fitted_chain import FittedChain
 from coem.latent.sequences import SequenceBlock
+from coem.sequences import one_per_row, read_sequences
 from coem.typing import Array, Matrix, Rng
 from coem.views import Views
 
@@ -64,9 +65,11 @@ class ChainMethods(FeatureMethods, ChainModel):
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
         """Return the log likelihood of all sequences together; larger is better.
 
-        It is the sum over the sequences, as in hmmlearn. Scikit-learn passes `y`, which has no
-        effect.
+        It is the sum over the sequences, as in hmmlearn. Scikit-learn passes `y`, one label per
+        row, which has no effect. Lengths must be named: ``score(X, lengths=lengths)``.
         """
+        if y is not None:
+            one_per_row(y, read_sequences(X, lengths)[1], "score")
         return float(self.score_samples(X, lengths).sum())
 
     def aic(self, X: Any, lengths: Any = None) -> float:

@@ -17,8 +17,14 @@ from coem.latent.markov import Markov, MarkovTheta
 from coem.latent.sequences import SequenceBlock, Sequences
 from coem.online import Running
 from coem.schedules import as_schedule
-from coem.sequences import naming_impossible, read_sequences
+from coem.sequences import (
+    is_list_of_sequences,
+    naming_impossible,
+    naming_sequences,
+    read_sequences,
+)
 from coem.typing import Array
+from coem.views import Views
 
 POSTERIORS = ("soft", "hard")
 
@@ -100,9 +106,15 @@ class ChainModel(RestartFit, ABC):
     def _part(self, X: Any, lengths: Any) -> Sequences:
         """Return new sequences, checked and encoded."""
         check_is_fitted(self)
+        views, offsets = self._views(X, lengths, reset=False)
+        with naming_sequences(offsets):
+            return Sequences(*self._encode(views, reset=False), offsets=offsets)
+
+    def _views(self, X: Any, lengths: Any, *, reset: bool) -> tuple[Views, Array]:
+        """Return the rows of all sequences, and where the sequences begin."""
         rows, offsets = read_sequences(X, lengths)
-        views = read_views(self, rows, reset=False)
-        return Sequences(*self._encode(views, reset=False), offsets=offsets)
+        named = X[0] if is_list_of_sequences(X) else None
+        return read_views(self, rows, reset=reset, named=named), offsets
 
     def _map_sequences(
         self, X: Any, lengths: Any, work: Callable[[FittedChain, SequenceBlock], Found]

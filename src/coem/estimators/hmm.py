@@ -92,7 +92,7 @@ class HiddenMarkovModel(ChainOnline):
     families_ : dict
         View -> its family, bound to the data.
     labels_ : ndarray of shape (n_rows,)
-        State of every row on the best path.
+        State of every row on the best path that agrees with the labels in `y`.
     weights_ : ndarray of shape (n_components,)
         Expected share of the rows in each state.
     objective_ : float
@@ -190,7 +190,7 @@ class HiddenMarkovModel(ChainOnline):
             dict or `Views` per sequence.
         y : array of shape (n_rows,), or list of arrays, optional
             The states of rows that are known, and -1 for the others. Known states stay fixed. A
-            list has one array per sequence.
+            list has one array per sequence, or None for a sequence without labels.
         lengths : array-like of int, optional
             Number of rows of each sequence; they add up to the number of rows. By default all rows
             are one sequence.

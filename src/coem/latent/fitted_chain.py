@@ -27,21 +27,22 @@ class FittedChain:
         return self.chain.log_prob(block, self.theta)
 
     def decode(self, block: SequenceBlock) -> Decoded:
-        """Return the best path of every sequence."""
+        """Return the best path of every sequence, among those that its labels allow."""
         with numbered(block):
             return kernel.viterbi(self.log_prob(block), *self._rule(block))
 
     def proba(self, block: SequenceBlock) -> Array:
-        """Return the posterior of every row's state, given its sequence, (n, k)."""
+        """Return the posterior of every row's state, given its sequence and labels, (n, k)."""
         return self._smooth(block, self.log_prob(block))
 
     def evidence(self, block: SequenceBlock) -> Array:
-        """Return log p(sequence), (n_sequences,); -inf if no path is possible."""
-        log_prob, (offsets, *rule) = self.log_prob(block), self._rule(block)
+        """Return log p(sequence), (n_sequences,), whatever its labels; -inf without any path."""
+        log_prob, markov = self.log_prob(block), self._markov()
         try:
-            return kernel.evidence(log_prob, offsets, *rule)
+            return kernel.evidence(log_prob, block.offsets, *markov)
         except kernel.ImpossibleSequence:  # rare, so that the others may cost more
-            return np.array([_or_minus_inf(log_prob[a:b], rule) for a, b in pairwise(offsets)])
+            ends = pairwise(block.offsets)
+            return np.array([_or_minus_inf(log_prob[a:b], markov) for a, b in ends])
 
     def read(self, block: SequenceBlock) -> tuple[Array, Array]:
         """Return the best path and the posteriors; the rows are evaluated once."""
@@ -75,9 +76,11 @@ class FittedChain:
             kernel.forward_backward(log_prob, *self._rule(block), beta=self.beta, resp=resp)
         return resp
 
-    def _rule(self, block: SequenceBlock) -> tuple[Array, Array, Array]:
-        markov = self.theta.of_chain
-        return block.offsets, markov.log_start, markov.log_transition
+    def _rule(self, block: SequenceBlock) -> tuple[Array, Array, Array, Array | None]:
+        return block.offsets, *self._markov(), block.allowed
+
+    def _markov(self) -> tuple[Array, Array]:
+        return self.theta.of_chain.log_start, self.theta.of_chain.log_transition
 
 
 def _or_minus_inf(log_prob: Array, markov: Sequence[Array]) -> float:
