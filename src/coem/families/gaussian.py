@@ -32,9 +32,10 @@ class GaussianTheta(NamedTuple):
 class GaussianStats(Stats):
     """Weighted sums of 1 (k,), x (k, d) and xx': full (k, d, d), tied (1, d, d), diag (k, d) ...
 
-    If entries are missing, the sums are those of observed entries, and `observed` is the weight of
-    the rows that have an entry (k, d), or two entries (k, d, d) if full or tied. In the latter case
-    `crossed` are the sums of the first entry over the rows that have both.
+    Here x is a row less the `centre` of the family. If entries are missing, the sums are those of
+    observed entries, and `observed` is the weight of the rows that have an entry (k, d), or two
+    entries (k, d, d) if full or tied. In the latter case `crossed` are the sums of the first entry
+    over the rows that have both.
     """
 
     mass: Array
@@ -78,12 +79,15 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         the identity (with ``posterior="hard"`` and uniform weights this is Lloyd's k-means).
     reg : float, default=1e-6
         The M step adds it to each variance, as scikit-learn does with ``reg_covar``.
+    centre : tuple of float, optional
+        What is subtracted from each column before sums are taken; it changes nothing but rounding.
+        By default the estimators take it from the rows of the fit: the mean of a column that is
+        more than 1,000 times its standard deviation (such as a time stamp), and 0 otherwise.
 
     Notes
     -----
     `reg` is not a prior: `log_prior` is 0, and a step of EM may lower the objective a little. With
-    ``reg=0`` the M step is exact. If the mean of a column is much larger than its standard
-    deviation, centre the column first.
+    ``reg=0`` the M step is exact.
 
     No variance is below 1e-12 of that of all rows, in any direction and in units of the columns.
     So components that have fewer rows than columns, or equal rows, have densities even without
@@ -107,6 +111,7 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
 
     covariance: Covariance = "full"
     reg: float = 1e-6
+    centre: tuple[float, ...] | None = None
     allows_nan: ClassVar[bool] = True
     theta_type: ClassVar[Any] = GaussianTheta
 
@@ -117,6 +122,8 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
             raise ValueError(f"covariance must be one of {names}, not {self.covariance!r}")
         if not (isinstance(self.reg, Real) and 0 <= self.reg < np.inf):
             raise ValueError(f"reg must be finite and 0 or more, not {self.reg!r}")
+        if self.centre is not None:
+            object.__setattr__(self, "centre", _moments.as_centre(self.centre))
 
     @property
     def exact(self) -> bool:
@@ -137,7 +144,19 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         """Return `X` if it is real, and finite except for NaN, which marks missing entries."""
         X = check_real(X, view)
         check_magnitude(X, view)
+        if self.centre is not None and len(self.centre) != X.shape[1]:
+            raise ValueError(
+                f"view {view!r}: centre has {len(self.centre)} numbers for {X.shape[1]} columns"
+            )
         return X
+
+    def bind(self, X: Matrix, dtype: Any) -> Self:
+        """Return the family with a centre for the columns that lie far from 0."""
+        if self.centre is not None or self.covariance == "unit":  # there are no sums of squares
+            return self
+        pieces = (np.asarray(rows, dtype=np.float64) for _, rows in _chunks(X))
+        centre = _moments.far_centre(pieces, X.shape[1])
+        return replace(self, centre=centre) if centre is not None else self
 
     def empty(self, X: Matrix) -> Array:
         """Return which rows are NaN as a whole. A sparse row without non-zeros is not empty."""
@@ -232,7 +251,7 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
     def stats(self, X: Matrix, resp: Resp) -> GaussianStats:
         """Return the weighted sums for means and covariances, over the observed entries."""
         resp = resp.astype(np.float64, copy=False)
-        parts = (self._sums(values, resp[rows]) for rows, values in _chunks(X))
+        parts = (self._sums(values, resp[rows]) for rows, values in self._about_centre(X))
         return reduce(GaussianStats.__add__, parts)
 
     def stats_under(self, X: Matrix, resp: Array, theta: GaussianTheta | None) -> GaussianStats:
@@ -240,10 +259,19 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         if theta is None or not self.hidden:
             return self.stats(X, resp)
         resp, whites = np.asarray(resp, dtype=np.float64), self._scales(theta)[0]
+        means = theta.means if self.centre is None else theta.means - self.centre
         parts = (
-            self._expected(values, resp[rows], theta.means, whites) for rows, values in _chunks(X)
+            self._expected(values, resp[rows], means, whites)
+            for rows, values in self._about_centre(X)
         )
         return reduce(GaussianStats.__add__, parts)
+
+    def _about_centre(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
+        """Yield slices of rows with their values less the centre."""
+        if self.centre is None:
+            return _chunks(X)
+        centre = np.asarray(self.centre)
+        return ((rows, values - centre) for rows, values in _chunks(X))
 
     def _expected(self, rows: Array, resp: Array, means: Array, whites: Array) -> GaussianStats:
         whole = self._complete(rows, resp)
@@ -286,6 +314,11 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
 
     def estimate(self, stats: GaussianStats) -> GaussianTheta:
         """Return means and covariances; a component without mass gets those of all rows."""
+        theta = self._estimate(stats)
+        return theta if self.centre is None else theta._replace(means=theta.means + self.centre)
+
+    def _estimate(self, stats: GaussianStats) -> GaussianTheta:
+        """Return the parameters for rows less the centre."""
         k, d = stats.sums.shape
         if not stats.mass.sum() > NO_MASS:
             shape = (k,) if stats.squares is None else (k, *stats.squares.shape[1:])
@@ -343,7 +376,8 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         """Return the components that do not vary in some direction in which all rows do."""
         if self.covariance == "unit":
             return super().collapsed(theta, weights)
-        return _collapse.collapsed(theta.means, theta.covariances, self.reg, weights)
+        means = theta.means if self.centre is None else theta.means - self.centre
+        return _collapse.collapsed(means, theta.covariances, self.reg, weights)
 
     def start(self, pooled: GaussianStats, n_components: int, rng: Rng) -> GaussianTheta:
         """Return means drawn from the Gaussian of all rows, each with its covariance."""
