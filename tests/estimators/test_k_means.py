@@ -179,3 +179,29 @@ def test_no_array_of_rows_by_components_is_kept():
     assert isinstance(kept, OneHot)
     theta = mixture.maximise(part, theta, 0, clock, state)
     assert mixture.infer(part, theta, clock, state).resp is kept  # the same memory again
+
+
+@pytest.mark.parametrize("family", [UNIT, "multinomial"])
+def test_clusters_without_rows_are_reported(family):
+    """Equal means share the posteriors, but the first of them takes all rows."""
+    X = np.repeat(np.eye(3), 5, axis=0)
+    model = MixtureClusterer(
+        5, family=family, posterior="hard", weights="uniform", random_state=0, max_iter=9, tol=0
+    )
+    with pytest.warns(ConvergenceWarning, match=r"components \[.*\] of 5 died") as seen:
+        model.fit(X)
+    empty = np.flatnonzero(np.bincount(model.labels_, minlength=5) == 0).tolist()
+    assert len(empty) >= 2
+    assert f"components {empty} of 5 died" in str(seen[0].message)
+
+
+def test_labels_count_for_clusters_without_other_rows():
+    """A class that keeps its labelled row has not died."""
+    X = np.repeat(np.eye(2), 10, axis=0)
+    y = np.full(20, -1)
+    y[[0, 10, 11]] = [0, 1, 2]  # classes 1 and 2 have equal rows
+    model = MixtureClassifier(family=UNIT, posterior="hard", weights="uniform")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y)
+    assert (model.predict(X) != 2).all()

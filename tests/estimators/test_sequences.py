@@ -7,9 +7,11 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 
 from coem import HiddenMarkovModel, Views
+from coem.families import Gaussian
 
 RNG = np.random.default_rng(0)
 STATES = np.tile(np.repeat([0, 1], 5), 4)
@@ -196,3 +198,14 @@ def test_a_bad_row_is_named_by_its_sequence():
         fitted.predict(rows, [15, 25])
     with pytest.raises(ValueError, match=r"^view 'view0', row 20: the value"):
         fitted.predict(rows)
+
+
+def test_states_that_no_path_goes_through_are_reported():
+    rows = np.repeat(np.eye(3), 5, axis=0)
+    unit = HiddenMarkovModel(
+        5, family=Gaussian("unit"), posterior="hard", random_state=0, max_iter=9, tol=0
+    )
+    with pytest.warns(ConvergenceWarning, match=r"states \[.*\] of 5 died") as seen:
+        unit.fit(rows, lengths=np.ones(15, dtype=int))
+    empty = np.flatnonzero(np.bincount(unit.labels_, minlength=5) == 0).tolist()
+    assert f"states {empty} of 5 died" in str(seen[0].message)

@@ -103,6 +103,9 @@ class ChainFit(ChainModel):
         self.labels_ = np.concatenate(states)
         mass = np.asarray(sum(masses))
         self.weights_ = mass / mass.sum() if mass.sum() > 0 else np.full(len(mass), 1 / len(mass))
+        if self.posterior == "hard":  # a state is dead if no path goes through it
+            weight = np.concatenate([block.row_weight() for block in part.sequence_blocks])
+            mass = np.bincount(self.labels_, weight, minlength=len(mass))
         warn_dead_components(mass, part.n_rows, "states")
 
     def _data(self, part: Sequences) -> list[Matrix | None]:

@@ -21,6 +21,7 @@ from coem.io.packing import MixturePacking, flat_theta
 from coem.latent.block import Block, Partition
 from coem.latent.mixture import Mixture, MixtureTheta
 from coem.latent.weights import safe_log
+from coem.posterior import Hard, as_rule
 from coem.protocols import Engine
 from coem.run_coupling import RunCoupling
 from coem.runs import (
@@ -61,7 +62,7 @@ class MixtureFit(BaseMixture, RestartFit):
             self._name_components(
                 rows, shares, lambda: task.rerun(self.best_run_, 1.0, engine).theta
             )
-            self._set_labels(rows, engine)
+            self._set_labels(rows, part.allowed, engine)
         self._warn(best)
         return saved
 
@@ -138,13 +139,21 @@ class MixtureFit(BaseMixture, RestartFit):
 
     # -- results -----------------------------------------------------------------------------
 
-    def _set_labels(self, part: Partition, engine: Engine) -> None:
-        """Set the labels of the rows, and warn of components without rows."""
-        fitted = self._fitted()
+    def _set_labels(self, part: Partition, allowed: Array | None, engine: Engine) -> None:
+        """Set the labels of the rows, and warn of components without rows.
+
+        A hard posterior gives each row to one component, of those that its label allows. So a
+        component without such rows is dead, even if its density equals that of another.
+        """
+        fitted, hard = self._fitted(), isinstance(as_rule(self.posterior), Hard)
 
         def work(block: Block) -> tuple[Array, Array]:
-            proba = fitted.proba(block)
-            return self._labels(proba), block.row_weight() @ proba
+            proba, weight = fitted.proba(block), block.row_weight()
+            if not hard:
+                return self._labels(proba), weight @ proba
+            open_ = proba if allowed is None else np.where(allowed[block.rows], proba, -1.0)
+            counts = np.bincount(open_.argmax(axis=1), weight, minlength=proba.shape[1])
+            return self._labels(proba), counts
 
         labels, masses = zip(*engine.map(work, part.blocks), strict=True)
         self.labels_ = np.concatenate(labels)
