@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.naive_bayes import MultinomialNB
 
-from coem import MixtureClassifier, MixtureClusterer, Views, load
+from coem import HiddenMarkovModel, MixtureClassifier, MixtureClusterer, Views, load
 from coem.datasets import fetch_20newsgroups
 from coem.families import Gaussian, VonMisesFisher
 from coem.io import ModelFileError
@@ -334,3 +334,37 @@ def objective(model, X):
     """Return the log likelihood of the rows and the log prior of the parameters."""
     prior = model.families_["view0"].log_prior(model.theta_["view0"])
     return model.score_samples(X).sum() + prior
+
+
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [
+        (MixtureClusterer(3, family="gaussian"), {"n_components": 4}),
+        (MixtureClusterer(3, family="gaussian"), {"family": Gaussian("diag")}),
+        (MixtureClusterer(3, family="gaussian"), {"family__reg": 0.5}),
+        (MixtureClusterer(3, family={"a": "gaussian"}), {"family": {"a": "von_mises_fisher"}}),
+        (HiddenMarkovModel(3, family="gaussian"), {"n_components": 4}),
+        (HiddenMarkovModel(3, family="gaussian"), {"family": "von_mises_fisher"}),
+        (MixtureClassifier(family="gaussian"), {"components_per_class": 2}),
+    ],
+)
+def test_a_batch_cannot_change_the_shape_of_a_model(model, change, tmp_path):
+    rows = np.random.default_rng(0).standard_normal((60, 2)) + np.arange(60)[:, None] % 3 * 5
+    X = {"a": rows} if isinstance(model.family, dict) else rows
+    y = np.arange(60) % 3 if isinstance(model, MixtureClassifier) else None
+    model = clone(model).set_params(random_state=0, max_iter=5, tol=0).partial_fit(X, y)
+    model.save(tmp_path / "model.coem")
+    name = next(iter(change)).split("__")[0]
+    for known in (model, load(tmp_path / "model.coem")):
+        before = known.theta_
+        with pytest.raises(ValueError, match=f"^{name} has changed .* call fit to begin"):
+            known.set_params(**change).partial_fit(X, y)
+        assert known.theta_ is before
+        known.fit(X, y)
+        known.partial_fit(X, y)
+
+
+def test_another_name_of_the_same_family_is_no_change():
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    model = MixtureClusterer(2, family="gaussian", random_state=0).partial_fit(X)
+    assert len(model.set_params(family=Gaussian()).partial_fit(X).labels_) == 40

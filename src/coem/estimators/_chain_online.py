@@ -53,6 +53,7 @@ class ChainOnline(ChainFit, ChainMethods):
             with self._engine(), naming_impossible():
                 self._stats = begin(self._chain(), part, n_rows, theta, clock, step)
             return self
+        self._check_made_with()
         chain, before = self._chain(), self._stats
         part, n_rows = self._batch(X, y, lengths, sequence_weight)
         theta, clock = self._theta(), self._clock()

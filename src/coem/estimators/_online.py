@@ -31,6 +31,7 @@ class OnlineMixin(BaseMixture):
             with self._engine():
                 self._stats = begin(self._mixture(), part, n_rows, theta, clock, step)
             return self
+        self._check_made_with()
         mixture, before = self._mixture(), self._stats
         part, n_rows = self._batch(X, y, sample_weight)
         with self._engine():

@@ -9,7 +9,7 @@ from coem.engine import LocalEngine
 from coem.estimators._params import FamilyParams
 from coem.estimators._starts import KeepsInit
 from coem.families.base import AnyFamily
-from coem.families.named import families_for
+from coem.families.named import families_for, named_families
 from coem.io.model_file import Saves
 from coem.latent.block import any_empty
 from coem.latent.emissions import Emissions
@@ -17,6 +17,8 @@ from coem.protocols import Engine
 from coem.records import Records
 from coem.typing import Array, Matrix, Theta
 from coem.views import Views
+
+SHAPE_PARAMS = ("n_components", "components_per_class")
 
 
 class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
@@ -36,6 +38,8 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
     n_iter_: int
     converged_: bool
 
+    _made_with: dict[str, Any]  # what `_shape_params` were when the model was fitted
+
     @abstractmethod
     def _n_components(self) -> int:
         """Return the number of components."""
@@ -51,8 +55,26 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
         if reset:
             families = {n: families[n].bind(X, self._precision()) for n, X in checked.items()}
             self.families_ = families
+            self._made_with = self._shape_params()
         empty = any_empty([families[name].empty(X) for name, X in checked.items()])
         return tuple(families[name].encode(X) for name, X in checked.items()), empty
+
+    def _shape_params(self) -> dict[str, Any]:
+        """Return the parameters that decide which parameters are fitted, and their shapes."""
+        params = self.get_params(deep=False)
+        own = {name: params[name] for name in SHAPE_PARAMS if name in params}
+        return own | {"family": named_families(self.family)}
+
+    def _check_made_with(self) -> None:
+        """Raise if a parameter has changed that a fitted model cannot take up."""
+        now, then = self._shape_params(), getattr(self, "_made_with", {})
+        for name, value in then.items():
+            if now[name] != value:
+                raise ValueError(
+                    f"{name} has changed since the model was fitted, from {value!r} to "
+                    f"{now[name]!r}; partial_fit goes on with the fitted model: call fit to begin "
+                    "a new one"
+                )
 
     def _emissions(self) -> Emissions:
         """Return the fitted families."""

@@ -39,10 +39,22 @@ def families_for(family: Named | dict[str, Named], views: Views) -> dict[str, An
     return {name: _for_view(family[name], views[name]) for name in views.names}
 
 
+def named_families(family: Named | dict[str, Named]) -> Named | dict[str, Named]:
+    """Return a `family` parameter with objects in the place of names, but for "auto"."""
+    if isinstance(family, dict):
+        return {view: _object(own) for view, own in family.items()}
+    return _object(family)
+
+
+def _object(family: Named) -> Named:
+    return family if isinstance(family, str) and family == AUTO else as_family(family)
+
+
 def _for_view(family: Named, X: Matrix) -> AnyFamily:
     """Return the family of one view; "auto" chooses by the rows of the view."""
-    if not isinstance(family, str) or family != AUTO:
-        return as_family(family)
+    found = _object(family)
+    if not isinstance(found, str):
+        return found
     return VonMisesFisher() if has_unit_rows(X) else Multinomial()
 
 
