@@ -126,7 +126,9 @@ def test_a_paragraph_is_explained_with_those_around_it(cut, coem):
     assert data["probability"] == pytest.approx(rows[1]["probability"])
     assert sum(part["contribution"] for part in data["parts"]) == pytest.approx(data["log_odds"])
     told = coem("explain", cut, "--id", "l0.txt", code=1).stderr
-    assert "no document with the id 'l0.txt'" in told
+    assert "--id l0.txt#1 is its first, and l0.txt#20 the last" in told
+    told = coem("explain", cut, "--id", "l0.txt#21", code=1).stderr
+    assert "no paragraph with the id 'l0.txt#21'" in told
 
 
 # -- inputs ----------------------------------------------------------------------------------------
@@ -179,6 +181,43 @@ def test_columns_of_text_are_joined(here, coem):
     coem("segment", "a.jsonl", "-k", "3", "--text", "title", "--text", "body", "--out", "out")
     last = [int(row["last_paragraph"]) for row in read_segments("out")]
     assert max(last) == 21
+
+
+def test_short_texts_are_no_paragraphs_unless_they_are_named(here, coem):
+    rows = [
+        {"id": f"l{i}", "title": f"A ship and its captain, part {i}", "body": "\n\n".join(parts)}
+        for i, parts in enumerate(documents()[0])
+    ]
+    (here / "a.jsonl").write_text("".join(f"{json.dumps(r)}\n" for r in rows), encoding="utf-8")
+    told = coem("segment", "a.jsonl", "-k", "3", "--out", "out").stderr
+    assert "the text is in 'body'; 'title' is left out: its texts are shorter" in told
+    assert starts_of(read_segments("out")) == documents()[1]
+    assert read_json("out/run.json")["rows"] == 99
+    # If all are short, the longest is the text.
+    short = [{"a": f"{i} or two words", "b": f"the ship {i}\n\nthe sea {i}"} for i in range(6)]
+    (here / "b.jsonl").write_text("".join(f"{json.dumps(r)}\n" for r in short), encoding="utf-8")
+    told = coem("segment", "b.jsonl", "-k", "1", "--out", "b").stderr
+    assert "the text is in 'b'; 'a' is left out: its texts are shorter than a paragraph" in told
+
+
+def test_a_model_reads_other_columns_of_text(cut, here, coem):
+    path = as_table(here, "a.csv")
+    told = coem("predict", cut, path, code=1).stderr
+    assert "has no column 'text' of text; it has id, body: name one with --text COLUMN" in told
+    found = list(csv.DictReader(coem("predict", cut, path, "--text", "body").stdout.splitlines()))
+    known = read_table(str(cut / "assignments.csv")).data.to_pylist()
+    assert [row["label"] for row in found] == [str(row["label"]) for row in known]
+    given = ("--id", "l0#2", "--file", path)
+    told = coem("explain", cut, *given, "--text", "body").stdout
+    assert told == coem("explain", cut, "--id", "l0.txt#2").stdout
+    assert "name one with --text COLUMN" in coem("explain", cut, *given, code=1).stderr
+
+
+def test_only_models_of_segment_read_other_columns(here, coem):
+    path = as_table(here, "a.csv")
+    coem("cluster", path, "-k", "2", "--text", "body", "--out", "groups")
+    for verb in (("predict", "groups", path), ("explain", "groups", "--id", "l0")):
+        assert "--text is for models of coem segment" in coem(*verb, "--text", "x", code=1).stderr
 
 
 def test_the_number_of_topics_is_said(folder, coem):
@@ -235,9 +274,14 @@ def test_what_does_not_fit_is_said(arguments, said, folder, coem):
 
 def test_documents_without_text(here, coem):
     (here / "a.txt").write_text(" \n", encoding="utf-8")
-    assert "a.txt has no text" in coem("segment", "a.txt", code=1).stderr
+    assert coem("segment", "a.txt", code=1).stderr.rstrip().endswith("a.txt has no text")
+    (here / "a.csv").write_text("id,body\n1, \n2,\n", encoding="utf-8")
+    told = coem("segment", "a.csv", "--text", "body", code=1).stderr
+    assert "a.csv has no text in 'body'" in told
     (here / "b.txt").write_text("a single ship and its captain", encoding="utf-8")
-    assert "b.txt is one paragraph" in coem("segment", "b.txt", code=1).stderr
+    told = coem("segment", "b.txt", code=1).stderr
+    assert "b.txt is one paragraph" in told
+    assert told.startswith("1 document, cut into runs of words: 1 paragraph\n")
     (here / "b.txt").write_text("a b\n\nc d", encoding="utf-8")
     assert "no row has a word" in coem("segment", "b.txt", code=1).stderr
     (here / "c.csv").write_text("n,m\n1,2\n3,4\n", encoding="utf-8")

@@ -59,9 +59,21 @@ def read_rows(
     saved: Saved, source: Any, options: dict[str, Any], talk: Talk, id: str | None = None
 ) -> Documents:
     """Return the rows that a model is asked about: documents, or their paragraphs."""
+    columns, how = list(options.get("text") or ()), saved.paragraphs
     reading = {name: options[name] for name in READING if name in options}
     documents = read_documents(source, talk, **_ids(saved, id), **reading)
-    return documents if saved.paragraphs is None else cut(documents, saved.paragraphs, talk)
+    if how is None:
+        return documents
+    return cut(documents, {**how, "columns": columns or how["columns"]}, talk)
+
+
+def check_text_option(saved: Saved, columns: tuple[str, ...]) -> None:
+    """Refuse other columns of text if a model is not one of `coem segment`."""
+    if columns and saved.paragraphs is None:
+        raise ValueError(
+            f"--text is for models of coem segment; {saved.path} reads the columns that it was "
+            "fitted with: rename those of the file"
+        )
 
 
 def lengths_of(documents: Documents) -> Any:

@@ -88,6 +88,13 @@ text_option = click.option(
     "--text", multiple=True, metavar="COLUMN", help="A text column; several make one view."
 )
 
+other_text_option = click.option(
+    "--text",
+    multiple=True,
+    metavar="COLUMN",
+    help="A text column, for a model of coem segment. [as when it was fitted]",
+)
+
 id_option = click.option("--id", metavar="COLUMN", help="What rows are called. [id]")
 
 word_options = options(

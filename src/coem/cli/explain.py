@@ -5,7 +5,13 @@ from typing import Any
 
 import click
 
-from coem.cli._options import config_option, reading_options, talk_options, vectors_option
+from coem.cli._options import (
+    config_option,
+    other_text_option,
+    reading_options,
+    talk_options,
+    vectors_option,
+)
 from coem.cli._talk import Talk, table
 
 EXAMPLE = """\b
@@ -20,6 +26,7 @@ Examples:
 @click.option("--id", "wanted", required=True, help="The document.")
 @click.option("--file", "source", metavar="FILE", help="Where it is. [the file of the run]")
 @click.option("-n", "--words", type=click.IntRange(1), default=10, show_default=True)
+@other_text_option
 @vectors_option
 @reading_options
 @config_option
@@ -41,16 +48,29 @@ def command(**options: Any) -> None:
         kind = type(saved.model).__name__
         article = "an" if kind[0] in "AEIOU" else "a"
         raise ValueError(f"{saved.path} is {article} {kind}, which explains no rows")
-    reading = {name: options[name] for name in ("encoding", "delimiter", "skip_bad")}
+    _models.check_text_option(saved, options["text"])
+    reading = {name: options[name] for name in ("encoding", "delimiter", "skip_bad", "text")}
     documents = _models.documents_of(saved, options["source"], talk, **reading)
-    if options["wanted"] not in documents.ids:
-        raise ValueError(f"{documents.source} has no document with the id {options['wanted']!r}")
+    _check_id(documents, options["wanted"])
     row = documents.ids.index(options["wanted"])
     views = _models.views_of(saved, documents, options["vectors"])
     told, odds = _of_row(saved.model, views, _models.lengths_of(documents), row)
     _name_features(saved.reader, told, documents.table.slice(row, 1))
     text = excerpt(shown_texts(documents, saved.reader)[row], 200)
     talk.result(*_told(saved, told, odds, options["words"], text))
+
+
+def _check_id(documents: Any, wanted: str) -> None:
+    """Refuse an id that no row has; the rows of coem segment are paragraphs."""
+    if wanted in documents.ids:
+        return
+    if wanted in getattr(documents, "names", ()):
+        size = int(documents.lengths[documents.names.index(wanted)])
+        last = f", and {wanted}#{size} the last" if size > 1 else ""
+        told = f"--id {wanted}#1 is its first{last}" if size else "it has none"
+        raise ValueError(f"{wanted!r} is a document, and a paragraph is explained: {told}")
+    what = "paragraph" if hasattr(documents, "names") else "document"
+    raise ValueError(f"{documents.source} has no {what} with the id {wanted!r}")
 
 
 def _of_row(model: Any, views: Any, lengths: Any, row: int) -> tuple[Any, dict[str, Any]]:

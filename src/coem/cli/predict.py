@@ -7,6 +7,7 @@ import click
 
 from coem.cli._options import (
     config_option,
+    other_text_option,
     plain_option,
     reading_options,
     source_argument,
@@ -37,6 +38,7 @@ Examples:
 @click.option(
     "--id", "id_column", metavar="COLUMN", help="What rows are called. [as when it was fitted]"
 )
+@other_text_option
 @vectors_option
 @plain_option
 @reading_options
@@ -56,6 +58,7 @@ def command(**options: Any) -> None:
     out = options["out"]
     _check_target(out, options["force"])
     saved = _models.load_model(options["model"])
+    _models.check_text_option(saved, options["text"])
     documents = _models.read_rows(saved, options["source"], options, talk, options["id_column"])
     views = _models.views_of(saved, documents, options["vectors"])
     rows = _models.assign(saved, views, documents)

@@ -1,18 +1,61 @@
-"""Weighted sums of complete Gaussian rows: products of matrices, in pieces that fit the cache.
+"""Weighted sums of Gaussian rows: products of matrices, in pieces that fit the cache.
 
 Sums of squares lose as many digits as there are in the square of the mean in units of the standard
 deviation. So columns that lie far from 0 are summed about a centre, which `far_centre` finds.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
+from coem.families import _collapse
+from coem.stats import Stats
 from coem.typing import Array
 
 CELLS = 2**15  # of a piece of rows: 256 kB
 FAR = 1e3  # a column with a larger mean, in units of its standard deviation, lies far from 0
+
+
+@dataclass(frozen=True)
+class GaussianStats(Stats):
+    """Weighted sums of 1 (k,), x (k, d) and xx': full (k, d, d), tied (1, d, d), diag (k, d) ...
+
+    Here x is a row less the `centre` of the family. If entries are missing, the sums are those of
+    observed entries, and `observed` is the weight of the rows that have an entry (k, d), or two
+    entries (k, d, d) if full or tied. In the latter case `crossed` are the sums of the first entry
+    over the rows that have both.
+    """
+
+    mass: Array
+    sums: Array
+    squares: Array | None
+    observed: Array | None = None  # None: no entry is missing
+    crossed: Array | None = None
+
+    def __add__(self, other: Self) -> Self:
+        """Return the statistics of both sets of rows."""
+        mine, theirs = self, other
+        if self.observed is None and other.observed is not None:
+            mine = self._spelt_out(other.observed.shape)
+        elif other.observed is None and self.observed is not None:
+            theirs = other._spelt_out(self.observed.shape)
+        return super(GaussianStats, mine).__add__(theirs)
+
+    @property
+    def spread(self) -> Array:
+        """The variances (d,) of all rows, or () if there is one for all columns."""
+        assert self.squares is not None
+        weights = self.mass[:, np.newaxis] if self.observed is None else self.observed
+        weights = np.diagonal(weights, axis1=1, axis2=2) if weights.ndim == 3 else weights
+        return _collapse.spread(np.broadcast_to(weights, self.sums.shape), self.sums, self.squares)
+
+    def _spelt_out(self, shape: tuple[int, ...]) -> Self:
+        """Return the statistics of rows without missing entries in the form for missing entries."""
+        mass = self.mass.reshape(-1, *(1,) * (len(shape) - 1))
+        crossed = None if len(shape) == 2 else np.broadcast_to(self.sums[:, :, np.newaxis], shape)
+        return replace(self, observed=np.broadcast_to(mass, shape), crossed=crossed)
 
 
 def as_centre(given: Any) -> tuple[float, ...]:

@@ -11,9 +11,9 @@ from scipy.linalg import lapack
 
 from coem.families import _collapse, _distances, _gaps, _moments
 from coem.families._collapse import NO_MASS, cholesky
+from coem.families._moments import GaussianStats
 from coem.families.base import Family, check_magnitude, check_real
 from coem.kernels.dense import closeness
-from coem.stats import Stats
 from coem.typing import Array, Matrix, Resp, Rng
 
 Covariance = Literal["full", "tied", "diag", "spherical", "unit"]
@@ -26,46 +26,6 @@ class GaussianTheta(NamedTuple):
 
     means: Array
     covariances: Array
-
-
-@dataclass(frozen=True)
-class GaussianStats(Stats):
-    """Weighted sums of 1 (k,), x (k, d) and xx': full (k, d, d), tied (1, d, d), diag (k, d) ...
-
-    Here x is a row less the `centre` of the family. If entries are missing, the sums are those of
-    observed entries, and `observed` is the weight of the rows that have an entry (k, d), or two
-    entries (k, d, d) if full or tied. In the latter case `crossed` are the sums of the first entry
-    over the rows that have both.
-    """
-
-    mass: Array
-    sums: Array
-    squares: Array | None
-    observed: Array | None = None  # None: no entry is missing
-    crossed: Array | None = None
-
-    def __add__(self, other: Self) -> Self:
-        """Return the statistics of both sets of rows."""
-        mine, theirs = self, other
-        if self.observed is None and other.observed is not None:
-            mine = self._spelt_out(other.observed.shape)
-        elif other.observed is None and self.observed is not None:
-            theirs = other._spelt_out(self.observed.shape)
-        return super(GaussianStats, mine).__add__(theirs)
-
-    @property
-    def spread(self) -> Array:
-        """The variances (d,) of all rows, or () if there is one for all columns."""
-        assert self.squares is not None
-        weights = self.mass[:, np.newaxis] if self.observed is None else self.observed
-        weights = np.diagonal(weights, axis1=1, axis2=2) if weights.ndim == 3 else weights
-        return _collapse.spread(np.broadcast_to(weights, self.sums.shape), self.sums, self.squares)
-
-    def _spelt_out(self, shape: tuple[int, ...]) -> Self:
-        """Return the statistics of rows without missing entries in the form for missing entries."""
-        mass = self.mass.reshape(-1, *(1,) * (len(shape) - 1))
-        crossed = None if len(shape) == 2 else np.broadcast_to(self.sums[:, :, np.newaxis], shape)
-        return replace(self, observed=np.broadcast_to(mass, shape), crossed=crossed)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from coem.recipes.listener import Listener
 from coem.text.guess import guess_views
 from coem.text.paragraphs import WAYS, read_texts, split_paragraphs
 
+LONG = 200  # characters of a paragraph of 40 words
 TEXT = "text"  # the column of the paragraphs, and the view that is made of it
 # What documents were cut by, in words.
 CUT = {
@@ -72,17 +73,38 @@ def text_columns(settings: dict[str, Any], documents: Documents, listener: Liste
         raise ValueError(
             "no column looks like text; name one with text='COLUMN'. " + " ".join(sentences)
         )
+    kept, short = _long(documents.table, columns), ""
+    left = [repr(name) for name in columns if name not in kept]
+    if left:
+        why = "is left out: its texts are" if len(left) == 1 else "are left out: their texts are"
+        short = f"; {', '.join(left)} {why} shorter than a paragraph"
     if documents.table.num_columns > 2 or len(columns) > 1:
-        listener.note(f"the text is in {', '.join(map(repr, columns))} (text= names other columns)")
-    return columns
+        told = ", ".join(map(repr, kept))
+        listener.note(f"the text is in {told}{short} (text= names other columns)")
+    return kept
+
+
+def _long(table: Any, columns: list[str]) -> list[str]:
+    """Return the columns whose texts are as long as a paragraph, or the longest one.
+
+    A title would be a paragraph of its own at the head of each document.
+    """
+    sizes = {}
+    for name in columns:
+        filled = [len(text) for text in table.column(name).to_pylist() if text]
+        sizes[name] = sum(filled) / max(len(filled), 1)
+    return [n for n in columns if sizes[n] >= LONG] or [max(columns, key=sizes.__getitem__)]
 
 
 def cut(documents: Documents, how: dict[str, Any], listener: Listener) -> Sequences:
     """Return documents cut into paragraphs, and say how; `how` has columns, by and words."""
+    _check_columns(documents, how["columns"])
     texts = read_texts(documents.table, how["columns"])
     found = split_paragraphs(texts, how["by"], how["words"])
     if not found.texts:
-        raise ValueError(f"{documents.source} has no text in {', '.join(how['columns'])}")
+        named = ", ".join(map(repr, how["columns"]))
+        where = "" if how["columns"] == [TEXT] else f" in {named}"
+        raise ValueError(f"{documents.source} has no text{where}")
     _tell(found, listener)
     places = [
         (name, i + 1)
@@ -107,6 +129,17 @@ def cut(documents: Documents, how: dict[str, Any], listener: Listener) -> Sequen
     )
 
 
+def _check_columns(documents: Documents, columns: list[str]) -> None:
+    """Refuse a table without the columns of text."""
+    known = documents.table.column_names
+    missing = next((name for name in columns if name not in known), None)
+    if missing is not None:
+        raise ValueError(
+            f"{documents.source} has no column {missing!r} of text; it has {', '.join(known)}: "
+            "name one with text='COLUMN'"
+        )
+
+
 def _tell(found: Any, listener: Listener) -> None:
     """Say how many documents were cut in which way."""
     ways = Counter(way for way in found.ways if way)
@@ -115,8 +148,11 @@ def _tell(found: Any, listener: Listener) -> None:
         how = f"cut {CUT[next(iter(ways))]}"
     else:
         how = ", ".join(f"{n:,} cut {CUT[way]}" for way, n in ways.most_common())
-    plural = "" if n_documents == 1 else "s"
-    listener.note(f"{n_documents:,} document{plural}, {how}: {n_paragraphs:,} paragraphs")
+    documents, paragraphs = (
+        f"{n:,} {what}{'' if n == 1 else 's'}"
+        for n, what in ((n_documents, "document"), (n_paragraphs, "paragraph"))
+    )
+    listener.note(f"{documents}, {how}: {paragraphs}")
     empty = len(found.ways) - n_documents
     if empty:
         are = "document is empty: it has" if empty == 1 else "documents are empty: they have"
