@@ -7,17 +7,20 @@ from coem.metrics import expected_calibration_error, reliability_curve
 from coem.report.agreement import rates
 from coem.report.readers import read
 from coem.report.words import lengths_of, name_groups, names_of, words_of
+from coem.selection import choose_k
 
 __all__ = [
     "AgreementDisplay",
     "ClustersDisplay",
     "DendrogramDisplay",
     "ReliabilityDisplay",
+    "SizesDisplay",
     "TraceDisplay",
     "plot_agreement",
     "plot_clusters",
     "plot_dendrogram",
     "plot_reliability",
+    "plot_sizes",
     "plot_trace",
 ]
 
@@ -253,6 +256,36 @@ class DendrogramDisplay(Display):
         ax.spines[["top", "right"]].set_visible(False)
 
 
+class SizesDisplay(Display):
+    """What fits share by their number of components, with its error and the chosen number.
+
+    Parameters
+    ----------
+    choice : coem.selection.Choice
+        What `coem.selection.choose_k` returns. The shaded numbers cannot be told apart from the
+        chosen one; the dashed line is the information that is enough.
+    """
+
+    def __init__(self, choice):
+        self.choice = choice
+
+    @classmethod
+    def from_choice(cls, choice, *, ax=None):
+        """Draw what `choose_k` found."""
+        return cls(choice).plot(ax)
+
+    @classmethod
+    def from_estimator(cls, estimator, X, sizes=None, *, ax=None, **settings):
+        """Choose the number of components of a model for rows, and draw what was found.
+
+        Settings are those of `coem.selection.choose_k`.
+        """
+        return cls(choose_k(estimator, X, sizes, **settings)).plot(ax)
+
+    def _draw(self, ax):
+        self.choice.draw(ax)
+
+
 # -- functions that return axes -----------------------------------------------------------------
 
 
@@ -291,6 +324,22 @@ def plot_reliability(y_true, proba, *, classes=None, n_bins=10, ax=None):
 def plot_dendrogram(model, *, ids=None, truncate=30, ax=None):
     """Draw the tree of a `MultiViewAgglomerative`, and return the axes."""
     return DendrogramDisplay.from_estimator(model, ids=ids, truncate=truncate, ax=ax).ax_
+
+
+def plot_sizes(choice, ax=None):
+    """Draw what `coem.selection.choose_k` found, and return the axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coem import MixtureClusterer
+    >>> from coem.plot import plot_sizes
+    >>> from coem.selection import choose_k
+    >>> X = np.random.default_rng(0).poisson(np.repeat(1 + 20 * np.eye(3, 9), 40, axis=0))
+    >>> plot_sizes(choose_k(MixtureClusterer(), X, [2, 3, 4], random_state=0)).get_xlabel()
+    'components'
+    """
+    return SizesDisplay.from_choice(choice, ax=ax).ax_
 
 
 def _axes(ax):

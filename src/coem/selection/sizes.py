@@ -1,4 +1,4 @@
-"""Choose the number of components by the likelihood of held-out rows."""
+"""Choose the number of components by what fits to different rows and starts have in common."""
 
 from dataclasses import dataclass
 from itertools import count
@@ -6,7 +6,6 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
@@ -14,11 +13,13 @@ from coem.checks import check_number
 from coem.records import Records
 from coem.selection._figures import one_panel
 from coem.selection._fits import each_fit, fit_again, last_of
+from coem.selection._shared import SharedInformation
 from coem.views import as_views, is_several
 
 LARGEST = 64  # the largest number that is tried by default
-EQUAL = 1e-6  # two likelihoods with a smaller relative difference count as equal
-PATIENCE = 3  # stop after this many numbers in a row that are worse than the best
+PATIENCE = 2  # stop after this many numbers in a row that are worse than the best
+ENOUGH = 0.9  # the share of the largest information that is enough; docs/choosing-k.md
+SURE = 2.0  # standard errors beyond which a difference is not put down to chance
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,82 +29,106 @@ class Choice:
     Attributes
     ----------
     best : int
-        The number with the largest held-out log likelihood; the smallest one if several are equal.
+        The smallest number whose shared information is at least 90 % of the largest.
+    possible : tuple of int
+        The numbers that cannot be told apart from the chosen one, and itself: other rows and
+        starts could have led to them. They are consecutive numbers of the table.
     table : list of records
-        One per number that was tried: `k`, `held_out` (mean log likelihood of a held-out row), and
-        `behind` (how far it is behind the best, in standard errors of the difference; 0 for the
-        best and its equals, infinite if the difference is the same for every row).
-        ``table.to_frame()`` returns a DataFrame.
+        One per number that was tried: `k`, `shared` (information that two fits share, in bits:
+        mean over all pairs of fits), `error` (its standard error, over the rows and the starts of
+        the fits), `share` (what part of the largest `shared` it is), and `held_out` (mean log
+        likelihood of a held-out row). ``table.to_frame()`` returns a DataFrame.
     """
 
     best: int
+    possible: tuple[int, ...]
     table: Records
 
     @property
     def reason(self):
-        """The answer in one sentence."""
-        equal = [row.k for row in self.table if row.behind == 0 and row.k != self.best]
-        if len(equal) == len(self.table) - 1:
-            return f"held-out rows are equally likely with any number; {self.best} is the smallest"
-        near = [row.k for row in self.table if 0 < row.behind < 2]
-        others = _listed(equal, "equally likely") + _listed(near, "hardly worse")
-        if self.best == self.table[-1].k:
-            others += "; it is the largest that was tried, and more may be better"
-        return f"held-out rows are most likely with {self.best}{others}"
+        """The answer and how sure it is, in one sentence."""
+        if _by_chance(self.table):
+            return "fits share no more than chance with any number; the rows may have no groups"
+        others = [str(k) for k in self.possible if k != self.best]
+        names = " and ".join([", ".join(others[:-1]), others[-1]] if others[1:] else others)
+        sure = f"{names} cannot be told apart from it" if others else "no other number is in doubt"
+        text = f"the fewest that keep {ENOUGH:.0%} of what two fits can share; {sure}"
+        if max(self.table, key=lambda row: row.shared) is self.table[-1]:
+            text += f"; more than {self.table[-1].k} were not tried, and may share more"
+        return text
 
     def __repr__(self):
-        lines = ["  k   held out  behind"]
+        lines = ["  k  shared   error  held out"]
         for row in self.table:
-            mark = " <-" if row.k == self.best else ""
-            lines.append(f"{row.k:3}  {row.held_out:9.2f}  {row.behind:6.1f}{mark}")
+            mark = " <-" if row.k == self.best else " ?" if row.k in self.possible else ""
+            lines.append(
+                f"{row.k:3}  {row.shared:6.3f}  {row.error:6.3f}  {row.held_out:8.2f}{mark}"
+            )
         return "\n".join([*lines, f"{self.best}: {self.reason}"])
 
     def plot(self):
-        """Plot the held-out log likelihood against the number of components.
+        """Plot the shared information against the number of components.
 
         Returns
         -------
         figure : matplotlib.figure.Figure
+
+        See Also
+        --------
+        coem.plot.plot_sizes : The same on axes of your own.
         """
         figure, axes = one_panel()
-        axes.plot([row.k for row in self.table], [row.held_out for row in self.table], marker="o")
-        axes.axvline(self.best, linestyle=":", color="grey")
-        axes.set_xscale("log", base=2)
-        axes.set_xlabel("components")
-        axes.set_ylabel("log likelihood of a held-out row")
+        self.draw(axes)
         return figure
 
+    def draw(self, ax):
+        """Draw mean and error of every number on axes, with the chosen number marked."""
+        sizes, shared = ([row[name] for row in self.table] for name in ("k", "shared"))
+        error = [row.error for row in self.table]
+        ax.axvspan(self.possible[0], self.possible[-1], color="C0", alpha=0.12, linewidth=0)
+        ax.axhline(ENOUGH * max(shared), linestyle="--", linewidth=1, color="grey")
+        ax.errorbar(sizes, shared, yerr=error, marker="o", capsize=3, color="C0")
+        ax.axvline(self.best, linestyle=":", color="C1", label=f"chosen: {self.best}")
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(sizes, [str(k) for k in sizes])
+        ax.minorticks_off()
+        ax.set(xlabel="components", ylabel="information that two fits share (bits)")
+        ax.legend(frameon=False)
 
-def choose_k(model, X, sizes=None, *, n_splits=2, random_state=None, n_jobs=None, on_size=None):
-    """Choose the number of components by the likelihood of held-out rows.
 
-    The rows are divided into folds. For each number, the model is fitted without one fold and
-    scores that fold. On Cora and on five of six document sets this came closer to the number of
-    classes than BIC and ICL, which were far below it; on the sixth, BIC and ICL were closer
-    (docs/choosing-k.md).
+def choose_k(model, X, sizes=None, *, n_splits=3, random_state=None, n_jobs=None, on_size=None):
+    """Choose the number of components by what fits to different rows and starts have in common.
+
+    The rows are divided into halves several times. For each number, the model is fitted to every
+    half from a start of its own, and groups all rows. Two fits share the mutual information of
+    their groups, less what chance gives. It grows with the number of components while the fits
+    find the same groups, and falls when they divide the rows at random. The answer is the
+    smallest number that keeps 90 % of the largest. What was measured, and why it is not the
+    likelihood of held-out rows: docs/choosing-k.md.
 
     Parameters
     ----------
     model : MixtureClusterer, or Pipeline that ends in one
-        Any estimator with `n_components` and `score_samples`; it is not changed.
+        Any estimator with `n_components`, `predict` and `score_samples`; it is not changed.
     X : matrix, list, dict or Views
         The rows.
     sizes : sequence of int, optional
-        The numbers to try. By default 2, 3, 4, 6, 8, 11, ... up to 64 or a quarter of the rows of
-        a fit; the search stops when three numbers in a row are worse than the best.
-    n_splits : int, default=2
-        Number of folds. With 2, each fit uses half of the rows, which is the fastest.
+        The numbers to try. By default 2, 3, 4, 6, 8, 11, ... up to 64 or an eighth of the rows;
+        the search stops when two numbers in a row are worse than the best.
+    n_splits : int, default=3
+        How often the rows are divided into halves: two fits each. All numbers have the same
+        halves. More make the error smaller.
     random_state : int, RandomState or None, default=None
-        Seed of the folds and of the fits.
+        Seed of the halves and of the fits.
     n_jobs : int, optional
         Number of fits that run at the same time, in threads.
     on_size : callable, optional
-        Called with each number and its held-out log likelihood.
+        Called with each number and the information that its fits share.
 
     Returns
     -------
     choice : Choice
-        With `best`, `table`, `reason` and `plot()`.
+        With `best`, `possible`, `table`, `reason` and `plot()`.
 
     Examples
     --------
@@ -119,20 +144,19 @@ def choose_k(model, X, sizes=None, *, n_splits=2, random_state=None, n_jobs=None
     _check_model(model)
     X = as_views(X) if is_several(X) else X
     n_rows = _num_samples(X)
-    if n_rows < 4 * n_splits:
-        raise ValueError(f"{n_rows} rows are too few to hold out some of them; choose k yourself")
+    if n_rows < 8:
+        raise ValueError(f"{n_rows} rows are too few to divide them; choose k yourself")
     given = sizes is not None
-    sizes = _checked(sizes, n_rows - n_rows // n_splits) if given else _default(n_rows, n_splits)
-    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    folds = list(KFold(n_splits, shuffle=True, random_state=seed).split(np.empty(n_rows)))
-    scores = {}
+    sizes = _checked(sizes, n_rows // 2) if given else _default(n_rows)
+    plans = _halves(n_rows, n_splits, check_random_state(random_state))
+    found = {}
     for size in sizes:
-        scores[size] = _held_out(model, X, size, folds, seed, n_jobs)
+        found[size] = _compare(model, X, size, plans, n_jobs)
         if on_size is not None:
-            on_size(size, float(scores[size].mean()))
-        if not given and _got_worse(scores):
+            on_size(size, found[size][0].mean)
+        if not given and _got_worse(found):
             break
-    return _choice(scores)
+    return _choice(found)
 
 
 def _checked(sizes, n_fitted):
@@ -147,9 +171,9 @@ def _checked(sizes, n_fitted):
     return sizes
 
 
-def _default(n_rows, n_splits):
+def _default(n_rows):
     """Return numbers that grow by the square root of two."""
-    most = min(LARGEST, max(3, (n_rows - n_rows // n_splits) // 4))
+    most = min(LARGEST, max(3, n_rows // 8))
     steps = (round(2 ** (1 + i / 2)) for i in count())
     sizes = []
     for size in steps:
@@ -160,49 +184,68 @@ def _default(n_rows, n_splits):
 
 def _check_model(model):
     last = last_of(model)
-    if "n_components" not in last.get_params() or not hasattr(last, "score_samples"):
-        name = type(last).__name__
-        raise ValueError(f"choose_k needs a model with n_components and score_samples, got {name}")
+    needed = hasattr(last, "predict") and hasattr(last, "score_samples")
+    if "n_components" not in last.get_params() or not needed:
+        raise ValueError(
+            "choose_k needs a model with n_components, predict and score_samples, "
+            f"got {type(last).__name__}"
+        )
 
 
-def _held_out(model, X, size, folds, seed, n_jobs):
-    """Return the log likelihood of every row under a model that has not seen it."""
-
-    def run(train, test):
-        sized = clone(model)
-        last_of(sized).set_params(n_components=size)
-        fitted = fit_again(sized, X, train, None, seed)
-        return np.asarray(fitted.score_samples(_safe_indexing(X, test)))
-
-    found = list(each_fit(run, folds, n_jobs))
-    out = np.empty(sum(map(len, found)))
-    for (_, test), values in zip(folds, found, strict=True):
-        out[test] = values
-    return out
+def _halves(n_rows, n_splits, rng):
+    """Return the rows of every fit, the rows that it does not see, and the seed of its start."""
+    plans = []
+    for _ in range(n_splits):
+        order = rng.permutation(n_rows)
+        first, second = np.sort(order[: n_rows // 2]), np.sort(order[n_rows // 2 :])
+        for seen, unseen in ((first, second), (second, first)):
+            plans.append((seen, unseen, int(rng.randint(np.iinfo(np.int32).max))))
+    return plans
 
 
-def _got_worse(scores):
+def _compare(model, X, size, plans, n_jobs):
+    """Return what the fits of one number share, and the mean log likelihood of unseen rows."""
+    sized = clone(model)
+    last_of(sized).set_params(n_components=size)
+
+    def run(seen, unseen, seed):
+        fitted = fit_again(sized, X, seen, None, seed)
+        scores = fitted.score_samples(_safe_indexing(X, unseen))
+        return np.asarray(fitted.predict(X)), float(np.mean(scores))
+
+    labels, scores = zip(*each_fit(run, plans, n_jobs), strict=True)
+    return SharedInformation(labels), float(np.mean(scores))
+
+
+def _got_worse(found):
     """Return True if the last `PATIENCE` numbers were all worse than the best."""
-    means = [values.mean() for values in scores.values()]
+    means = [shared.mean for shared, _ in found.values()]
     return len(means) - 1 - int(np.argmax(means)) >= PATIENCE
 
 
-def _choice(scores):
-    """Return the best number, and how far behind the others are."""
-    means = {size: float(values.mean()) for size, values in scores.items()}
-    top = max(means.values())
-    equal = [size for size, mean in means.items() if top - mean <= EQUAL * abs(top)]
-    best = min(equal)
-    table = Records()
-    for size, values in scores.items():
-        less = scores[best] - values
-        error = less.std() / np.sqrt(len(less))
-        behind = 0.0 if size in equal else float(less.mean() / error) if error > 0 else np.inf
-        table.append(Bunch(k=int(size), held_out=means[size], behind=behind))
-    return Choice(int(best), table)
+def _choice(found):
+    """Return the smallest number that shares enough, and those that might be it."""
+    sizes, (shared, held_out) = list(found), zip(*found.values(), strict=True)
+    top = max(shared, key=lambda one: one.mean)
+    columns = zip(sizes, shared, held_out, strict=True)
+    table = Records(_record(size, one, top, score) for size, one, score in columns)
+    if _by_chance(table):
+        return Choice(int(sizes[0]), tuple(map(int, sizes)), table)
+    above, error = np.transpose([one.above(top, ENOUGH) for one in shared])
+    # A number is possible unless it surely shares too little, or a smaller one surely enough.
+    # The number of the largest share is surely enough, whatever the error.
+    first, chosen = np.argmax(above + SURE * error >= 0), np.argmax(above >= 0)
+    last = min(shared.index(top), np.argmax(np.append(above - SURE * error, 0) >= 0))
+    return Choice(int(sizes[chosen]), tuple(map(int, sizes[first : last + 1])), table)
 
 
-def _listed(sizes, what):
-    """Return "; 2, 3 are ..." to be added to a sentence; empty without numbers."""
-    names = ", ".join(map(str, sizes))
-    return f"; {names} {'are' if len(sizes) > 1 else 'is'} {what}" if sizes else ""
+def _record(size, shared, top, held_out):
+    """Return a line of the table."""
+    share = shared.mean / top.mean if top.mean > 0 else 1.0
+    mean, error = shared.mean, shared.error
+    return Bunch(k=int(size), shared=mean, error=error, share=share, held_out=held_out)
+
+
+def _by_chance(table):
+    """Return True if the fits of no number share more than chance explains."""
+    return all(row.shared <= SURE * row.error for row in table)
