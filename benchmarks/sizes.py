@@ -22,7 +22,7 @@ from coem.text.scaling import kept_share, shorten
 CHOSEN_ON = ("re0", "tr11", "20ng")  # the sets that the rule of `choose_k` was chosen on
 APART = ("wap", "fbis", "la1", "hitech", "cora")
 SIZES = (2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64)
-SHARES = (1.0, 0.95, 0.85)
+SHARES = (1.0, 0.9, 0.85)
 POSTS = 6000
 
 

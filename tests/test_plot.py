@@ -12,14 +12,17 @@ from coem.plot import (
     ClustersDisplay,
     DendrogramDisplay,
     ReliabilityDisplay,
+    SizesDisplay,
     TraceDisplay,
     plot_agreement,
     plot_clusters,
     plot_dendrogram,
     plot_reliability,
+    plot_sizes,
     plot_trace,
 )
 from coem.report import group_words
+from coem.selection import choose_k
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -138,3 +141,17 @@ def test_without_matplotlib_the_error_says_what_to_install(model, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match=r"pip install coem\[plot\]"):
         plot_trace(model)
+
+
+def test_sizes_have_means_errors_and_a_mark(rows):
+    choice = choose_k(MixtureClusterer(), rows["words"], [2, 3, 4], random_state=0)
+    ax = plot_sizes(choice)
+    ((line, _, (bars,)),) = ax.containers
+    assert line.get_ydata().tolist() == [row.shared for row in choice.table]
+    heights = [(high - low) / 2 for (_, low), (_, high) in bars.get_segments()]
+    assert np.allclose(heights, [row.error for row in choice.table])
+    assert ax.get_legend().get_texts()[0].get_text() == f"chosen: {choice.best}"
+    display = SizesDisplay.from_estimator(
+        MixtureClusterer(), rows["words"], [2, 3, 4], random_state=0
+    )
+    assert display.choice.table == choice.table

@@ -171,7 +171,11 @@ def test_topics(table, coem):
 def test_choose_k(table, coem):
     told = json.loads(coem("choose-k", table, "--text", "body", "--json").stdout)
     assert told["k"] == 3
-    assert "groups" in coem("choose-k", table, "--text", "body", "--among", "2,3,4").stdout
+    assert 3 in told["possible"]
+    printed = coem("choose-k", table, "--text", "body", "--among", "2,3,4").stdout
+    assert printed.startswith("k  bits shared  error  of the most  held out")
+    assert printed.splitlines()[2].endswith("<- chosen")
+    assert "3 groups: the fewest that keep 95% of what two fits can share" in printed
 
 
 def test_info(table, finished, coem):

@@ -38,7 +38,7 @@ def command(**options: Any) -> None:
     """Say how many groups the documents have, and how sure that is.
 
     Fits to different halves of the documents, from different starts, are compared: the answer is
-    the smallest number of groups with 90 % of the information that two fits can share.
+    the smallest number of groups with 95 % of the information that two fits can share.
     """
     from coem.cli._recipes import arguments
     from coem.recipes import how_many
@@ -58,8 +58,14 @@ def tell(choice: Any) -> str:
     """Return the text to print: what was measured, which number it means, and how sure that is."""
     header = ["k", "bits shared", "error", "of the most", "held out", ""]
     rows = [
-        [row.k, f"{row.shared:.3f}", f"{row.error:.3f}", f"{row.share:.0%}", f"{row.held_out:.2f}"]
-        + ["<- chosen" if row.k == choice.best else "possible" * (row.k in choice.possible)]
+        [
+            row.k,
+            f"{row.shared:.3f}",
+            f"{row.error:.3f}",
+            f"{row.share:.0%}",
+            f"{row.held_out:.2f}",
+            "<- chosen" if row.k == choice.best else "possible" * (row.k in choice.possible),
+        ]
         for row in choice.table
     ]
     return f"{table(header, rows)}\n\n{choice.best} groups: {choice.reason}"

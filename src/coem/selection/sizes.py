@@ -18,7 +18,7 @@ from coem.views import as_views, is_several
 
 LARGEST = 64  # the largest number that is tried by default
 PATIENCE = 2  # stop after this many numbers in a row that are worse than the best
-ENOUGH = 0.9  # the share of the largest information that is enough; docs/choosing-k.md
+ENOUGH = 0.95  # the share of the largest information that is enough; docs/choosing-k.md
 SURE = 2.0  # standard errors beyond which a difference is not put down to chance
 
 
@@ -29,7 +29,7 @@ class Choice:
     Attributes
     ----------
     best : int
-        The smallest number whose shared information is at least 90 % of the largest.
+        The smallest number whose shared information is at least 95 % of the largest.
     possible : tuple of int
         The numbers that cannot be told apart from the chosen one, and itself: other rows and
         starts could have led to them. They are consecutive numbers of the table.
@@ -103,7 +103,7 @@ def choose_k(model, X, sizes=None, *, n_splits=3, random_state=None, n_jobs=None
     half from a start of its own, and groups all rows. Two fits share the mutual information of
     their groups, less what chance gives. It grows with the number of components while the fits
     find the same groups, and falls when they divide the rows at random. The answer is the
-    smallest number that keeps 90 % of the largest. What was measured, and why it is not the
+    smallest number that keeps 95 % of the largest. What was measured, and why it is not the
     likelihood of held-out rows: docs/choosing-k.md.
 
     Parameters
