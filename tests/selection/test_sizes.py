@@ -58,7 +58,7 @@ def test_every_fit_has_half_of_the_rows_and_a_start_of_its_own():
 # -- the information that fits share ------------------------------------------------------------
 
 
-def slow_information(a, b, n_draws=4000):
+def slow_information(a, b, n_draws=500):
     """Mutual information in bits, less its mean over random orders of one grouping."""
     rng = np.random.default_rng(0)
     chance = np.mean([mutual_info_score(a, rng.permutation(b)) for _ in range(n_draws)])
