@@ -38,7 +38,7 @@ def how_many(
     Returns
     -------
     choice : object
-        As of `coem.selection.choose_k`: `best`, `reason` and `table`.
+        As of `coem.selection.choose_k`: `best`, `possible`, `reason` and `table`.
     """
     job = begin("choose-k", dict(locals()))
     reader = text_views(job.settings, job.documents)
@@ -49,12 +49,12 @@ def how_many(
 def choose(settings: dict[str, Any], views: Any, family: Any, listener: Listener) -> Any:
     """Return the choice of the number of groups of some views."""
     among = settings.get("among")
-    with listener.progress("numbers of groups", len(among or ()) or None) as bar:
+    with listener.fitting("numbers of groups", len(among or ()) or None) as bar:
         return selection.choose_k(
             MixtureClusterer(family=family, max_iter=settings["max_iter"], tol=TOL),
             views,
             among,
             n_jobs=n_jobs(settings),
             random_state=settings["seed"],
-            on_size=lambda size, held_out: bar.step(f"k = {size}: {held_out:.6g}"),
+            on_size=lambda size, shared: bar.step(f"k = {size}: {shared:.3f} bits shared"),
         )
