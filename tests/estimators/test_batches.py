@@ -364,6 +364,15 @@ def test_a_batch_cannot_change_the_shape_of_a_model(model, change, tmp_path):
         known.partial_fit(X, y)
 
 
+def test_a_choice_of_sizes_is_no_change():
+    X = np.random.default_rng(0).standard_normal((60, 2)) + np.arange(60)[:, None] % 3 * 5
+    y = np.arange(60) % 3
+    model = MixtureClassifier(family="gaussian", components_per_class=[1, 2], random_state=0)
+    model.fit(X, y).partial_fit(X, y)
+    with pytest.raises(ValueError, match="components_per_class has changed"):
+        model.set_params(components_per_class=[1, 3]).partial_fit(X, y)
+
+
 def test_another_name_of_the_same_family_is_no_change():
     X = np.random.default_rng(0).standard_normal((40, 2))
     model = MixtureClusterer(2, family="gaussian", random_state=0).partial_fit(X)

@@ -208,6 +208,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             best, table = choose(self, X, y, weight, knowledge)
             sizes, params = best.components_per_class, self.get_params(deep=False)
             self.__dict__.update(vars(best) | params)
+            self._made_with = self._shape_params()  # the choice, and not what was chosen
             self.cv_results_ = table
         else:
             saved = self._fit_sizes(sizes, views, knowledge, weight)
