@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 
 from coem.families import _collapse, _distances, _gaps, _moments
 from coem.families._collapse import NO_MASS, cholesky
-from coem.families._moments import GaussianStats
+from coem.families._moments import GaussianStats as GaussianStats  # its public place is here
 from coem.families.base import Family, check_magnitude, check_real
 from coem.kernels.dense import closeness
 from coem.typing import Array, Matrix, Resp, Rng

@@ -8,10 +8,9 @@ from sklearn.utils import Bunch
 
 from coem import families, schedules
 from coem.coupling import CoEM, Joint
-from coem.families._moments import GaussianStats
 from coem.families.bernoulli import BernoulliStats, BernoulliTheta
 from coem.families.categorical import CategoricalStats
-from coem.families.gaussian import GaussianTheta
+from coem.families.gaussian import GaussianStats, GaussianTheta
 from coem.families.mixture_of import MixtureOfStats, MixtureOfTheta
 from coem.families.multinomial import MultinomialStats
 from coem.families.von_mises_fisher import VonMisesFisherStats, VonMisesFisherTheta
