@@ -165,6 +165,7 @@ CASES = {
 DATA = (
     {
         "frame": FRAME,
+        "directions": TEXT,
         "mixed": MIXED,
         "chain": MIXED,
         "tied": POINTS,
