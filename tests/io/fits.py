@@ -179,7 +179,9 @@ DATA = (
         "tf-idf": TEXTS,
         "not fitted": None,
     }
-    | dict.fromkeys(["text views", "selected text", "guessed", "text pipeline"], TABLE)
+    | dict.fromkeys(
+        ["text views", "latent text", "selected text", "guessed", "text pipeline"], TABLE
+    )
     | dict.fromkeys(
         ["joint", "hard", "coupled", "batches", "numbers", "calibrated", "sphere", "tree"], TEXT
     )
