@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from coem.checks import check_choice, check_dtype, check_folder, check_number, check_workers
 from coem.coupling import Coupling, as_coupling
 from coem.estimators._types import Folder, Precision, Seed
-from coem.families.named import Named, family_parts, with_field
+from coem.families.named import Named, family_parts, is_auto, with_field
 from coem.latent.weights import WEIGHTS
 from coem.posterior import Rule, as_rule
 from coem.protocols import Engine
@@ -55,12 +55,15 @@ class FamilyParams(BaseEstimator):
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags of scikit-learn, which follow from the families."""
+        """Return the tags of scikit-learn, which follow from the families; "auto" takes any."""
         tags = super().__sklearn_tags__()
-        families = [family for _, family in family_parts(self.family)]
+        parts = self.family.values() if isinstance(self.family, dict) else [self.family]
+        families = [
+            family for part in parts if not is_auto(part) for _, family in family_parts(part)
+        ]
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = any(family.nonnegative for family in families)
-        tags.input_tags.allow_nan = any(family.allows_nan for family in families)
+        tags.input_tags.allow_nan = any(map(is_auto, parts)) or any(f.allows_nan for f in families)
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:

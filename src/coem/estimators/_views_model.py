@@ -1,5 +1,6 @@
 """The base of models with a family per view: how they read rows, and their fitted families."""
 
+import sys
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -8,13 +9,17 @@ import numpy as np
 from coem.engine import LocalEngine
 from coem.estimators._params import FamilyParams
 from coem.estimators._starts import KeepsInit
+from coem.families import Multinomial
+from coem.families.auto import are_weights
 from coem.families.base import AnyFamily
-from coem.families.named import families_for, named_families
+from coem.families.mixture_of import innermost
+from coem.families.named import choices_for, named_families
 from coem.io.model_file import Saves
 from coem.latent.block import any_empty
 from coem.latent.emissions import Emissions
 from coem.protocols import Engine
 from coem.records import Records
+from coem.runs import warn_user
 from coem.typing import Array, Matrix, Theta
 from coem.views import Views
 
@@ -27,6 +32,7 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
     view_names_: tuple[str, ...]
     view_widths_: tuple[int, ...]
     families_: dict[str, AnyFamily]
+    family_reasons_: dict[str, str]
     theta_: dict[str, Theta]
     weights_: Array
     beta_: float
@@ -50,7 +56,7 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
 
     def _encode(self, views: Views, *, reset: bool) -> tuple[tuple[Matrix, ...], Array | None]:
         """Return encoded matrices, and which of their rows are empty."""
-        families = families_for(self.family, views) if reset else self.families_
+        families = self._choose(views) if reset else self.families_
         checked = {name: families[name].check(views[name], name) for name in views.names}
         if reset:
             families = {n: families[n].bind(X, self._precision()) for n, X in checked.items()}
@@ -75,6 +81,29 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
                     f"{now[name]!r}; partial_fit goes on with the fitted model: call fit to begin "
                     "a new one"
                 )
+
+    def _choose(self, views: Views) -> dict[str, AnyFamily]:
+        """Return the family of each view, and say which ones "auto" took, and why."""
+        choices = choices_for(self.family, views)
+        self.family_reasons_ = {
+            name: f"View {name!r} has {type(family).__name__} components: {why}."
+            for name, (family, why) in choices.items()
+            if why
+        }
+        if self.verbose:
+            for sentence in self.family_reasons_.values():
+                sys.stderr.write(f"{type(self).__name__}: {sentence}\n")
+        families = {name: choice.family for name, choice in choices.items()}
+        for name, family in families.items():
+            if isinstance(innermost(family), Multinomial) and are_weights(views[name]):
+                warn_user(
+                    f"view {name!r}: its rows have length 1 or a total of 1, as TF-IDF rows have, "
+                    "so that the multinomial family takes each for about one word, and nearly all "
+                    "rows may end in one component. Pass counts; if you want directions, use "
+                    "VonMisesFisher or LatentDirections",
+                    UserWarning,
+                )
+        return families
 
     def _emissions(self) -> Emissions:
         """Return the fitted families."""

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import Field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-import numpy as np
-
-from coem.families import MixtureOf, Multinomial, VonMisesFisher, as_family
+from coem.families import MixtureOf, as_family
+from coem.families.auto import Choice, choose
 from coem.families.base import AnyFamily
 from coem.typing import Matrix
 from coem.views import Views
@@ -25,8 +24,11 @@ class DataclassFamily(Protocol):
     allows_nan: ClassVar[bool]
 
 
-def families_for(family: Named | dict[str, Named], views: Views) -> dict[str, AnyFamily]:
-    """Return the family of each view. The families have not seen the data yet."""
+def choices_for(family: Named | dict[str, Named], views: Views) -> dict[str, Choice]:
+    """Return the family of each view, and why "auto" took it; "" if the user has chosen.
+
+    The families have not seen the data yet.
+    """
     if not isinstance(family, dict):
         return {name: _for_view(family, views[name]) for name in views.names}
     missing = [name for name in views.names if name not in family]
@@ -47,32 +49,17 @@ def named_families(family: Named | dict[str, Named]) -> Named | dict[str, Named]
 
 
 def _object(family: Named) -> Named:
-    return family if isinstance(family, str) and family == AUTO else as_family(family)
+    return family if is_auto(family) else as_family(family)
 
 
-def _for_view(family: Named, X: Matrix) -> AnyFamily:
+def _for_view(family: Named, X: Matrix) -> Choice:
     """Return the family of one view; "auto" chooses by the rows of the view."""
-    found = _object(family)
-    if not isinstance(found, str):
-        return found
-    return VonMisesFisher() if has_unit_rows(X) else Multinomial()
+    return choose(X) if is_auto(family) else Choice(as_family(family), "")
 
 
-def has_unit_rows(X: Matrix) -> bool:
-    """Return whether the rows are directions: dense, real, and of length 1.
-
-    Rows of zeros and rows with NaN are missing rows, and do not count. Rows that hold only zeros
-    and ones are not directions, although some have length 1.
-    """
-    if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
-        return False
-    with np.errstate(over="ignore"):
-        lengths = np.linalg.norm(X.astype(np.float64, copy=False), axis=1)
-    missing = np.isnan(lengths) | (lengths == 0)
-    if missing.all() or (np.abs(lengths[~missing] - 1) > 1e-2).any():  # allows half precision
-        return False
-    there = X[~missing]
-    return bool((there % 1).any() or (there < 0).any())  # in one dimension, directions are 1 and -1
+def is_auto(family: object) -> bool:
+    """Return whether the family of a view is left to its rows."""
+    return isinstance(family, str) and family == AUTO
 
 
 def family_parts(family: object) -> list[tuple[str, DataclassFamily]]:
@@ -127,7 +114,7 @@ def _with_field(family: Named, path: Sequence[str], value: object) -> AnyFamily:
 
 def _or_default(family: object) -> AnyFamily:
     """Return the family; for "auto" that of counts, whose parameters `get_params` shows."""
-    return as_family("multinomial" if isinstance(family, str) and family == AUTO else family)
+    return as_family("multinomial" if is_auto(family) else family)
 
 
 def _invalid(family: object, path: Sequence[str]) -> ValueError:

@@ -6,6 +6,13 @@ import numpy as np
 import pyarrow as pa
 
 from coem.text._tables import SEPARATOR, column, is_list, is_text
+from coem.text.telltale import (
+    against_constant,
+    against_gaps,
+    against_given,
+    against_numbers,
+    against_text,
+)
 
 ROWS = 1000  # the guess looks at so many rows, evenly spread over the table
 LONG = 20  # the least mean length of texts without blanks, such as Chinese, in characters
@@ -68,32 +75,92 @@ def _guess_column(array):
     """Return the guess for one column."""
     kind = array.type
     if is_list(kind):
-        inner = kind.value_type
-        if pa.types.is_floating(inner):
-            return Guess("vector", "it holds lists of numbers")
-        if is_text(inner) or pa.types.is_integer(inner):
-            return Guess("list", "it holds lists")
-        return Guess(None, f"it holds {kind}")
+        return _guess_list(array)
+    if pa.types.is_temporal(kind):
+        return Guess(None, "its values are dates or times")
     if not is_text(kind):
         return Guess(None, f"it holds {kind} and no text")
-    return _guess_text([text for text in array.to_pylist() if text and not text.isspace()])
+    return _guess_text(_texts(array), len(array))
 
 
-def _guess_text(texts):
-    """Return the guess for a column of text from its values that are not empty."""
-    if not texts:
-        return Guess(None, "it is empty")
-    items = [SEPARATOR.split(text.strip().strip("[]")) for text in texts]
+def _texts(array):
+    """Return the values of a column of text that are not blank."""
+    return [text.strip() for text in array.to_pylist() if text and not text.isspace()]
+
+
+def _guess_list(array):
+    """Return the guess for a column of lists."""
+    inner = array.type.value_type
+    rows = [tuple(row) for row in array.to_pylist() if row]
+    reason = against_gaps(len(rows), len(array)) or against_constant(rows)
+    if reason:
+        return Guess(None, reason)
+    if pa.types.is_floating(inner):
+        return Guess("vector", "it holds lists of numbers")
+    if is_text(inner) or pa.types.is_integer(inner):
+        return Guess("list", "it holds lists")
+    return Guess(None, f"it holds {array.type}")
+
+
+def _guess_text(texts, n_rows):
+    """Return the guess for a column of text from its values that are not blank."""
+    reason = against_text(texts, n_rows)
+    if reason:
+        return Guess(None, reason)
+    items = [SEPARATOR.split(text.strip("[]")) for text in texts]
     lengths = [len(item.strip()) for row in items for item in row]
     if np.mean([len(row) > 1 for row in items]) >= 0.5 and np.mean(lengths) <= SHORT:
         return Guess("list", "most of its values are short items between | or ;")
-    if np.mean([text.strip().startswith("[") and "," in text for text in texts]) >= 0.5:
+    if np.mean([text.startswith("[") and "," in text for text in texts]) >= 0.5:
         return Guess("list", "most of its values are lists in brackets")
     length, words = np.mean([len(t) for t in texts]), np.mean([len(t.split()) for t in texts])
-    share = len(set(texts)) / len(texts)
+    n_distinct = len(set(texts))
     about = f"{length:.0f} characters and {words:.1f} words on average"
+    if n_distinct < 0.5 * len(texts) and words < 10 and len(texts) > 5:
+        return Guess(None, f"its values repeat like labels ({n_distinct} of {len(texts)})")
     if words <= 1.5 and (length < LONG or all(map(str.isascii, texts))):
-        return Guess(None, f"its values are single words, ids or labels ({about})")
-    if share < 0.5 and words < 10 and len(texts) > 5:
-        return Guess(None, f"its values repeat like labels ({len(set(texts))} of {len(texts)})")
+        return Guess(None, f"its values are single words, names or ids ({about})")
     return Guess("text", about)
+
+
+def doubts(table, views):
+    """Return a sentence for each column of a given view that says nothing about the rows.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    views : dict of str to dict
+        The kind and the columns of each view.
+    """
+    sentences = []
+    for view, spec in views.items():
+        for name in spec["columns"]:
+            reason = _against(_sample(column(table, name, view)), spec["kind"])
+            if reason:
+                sentences.append(
+                    f"view {view!r} may say nothing about the groups, and can disturb them: column "
+                    f"{name!r} is doubtful, because {reason}. Leave the view out, unless you know "
+                    "better"
+                )
+    return sentences
+
+
+def _against(array, kind):
+    """Return why a column of a view of some kind says nothing, or None."""
+    if kind == "number":
+        return _against_numbers(array)
+    if kind not in ("text", "embed", "list"):
+        return None
+    if is_list(array.type):
+        return against_constant([tuple(row) for row in array.to_pylist() if row])
+    if not is_text(array.type):
+        return None
+    return against_given(_texts(array))
+
+
+def _against_numbers(array):
+    """Return why a column of numbers, perhaps written as text, says nothing, or None."""
+    if is_text(array.type):
+        array = pa.array([float(text) for text in _texts(array)], pa.float64())
+    values = array.drop_null().to_numpy(zero_copy_only=False).astype(np.float64)
+    return against_numbers(values[~np.isnan(values)])

@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from coem.checks import undo_on_error
+from coem.families.auto import has_unit_rows
 from coem.families.base import check_magnitude
-from coem.families.named import has_unit_rows
 from coem.io.registry import register
 from coem.text._base import CountTransformer, check_counts, check_transformer, per_view
 from coem.views import Views, as_views, is_several

@@ -9,11 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 from coem.checks import check_choice, check_workers, undo_on_error
 from coem.engine import LocalEngine
 from coem.io.model_file import Saves
+from coem.runs import warn_user
 from coem.text._inbound import known_links, outbound_links
 from coem.text._latent import LatentMixin, latent_spec
 from coem.text._sources import read_rows, read_source
 from coem.text.counting import TOKENS, Options, count, learn, matrix
-from coem.text.guess import guess_views
+from coem.text.guess import doubts, guess_views
 from coem.text.scaling import kept_share, scale_length, shorten
 from coem.text.specs import COUNTS, by_view, check_columns, parse_views
 from coem.text.vocabulary import SelectWords
@@ -200,6 +201,8 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         options = self._options()
         self._check(table, y)
         sources = self._sources(table, fitted=False)
+        for sentence in doubts(table, self.views_) if self.views is not None else ():
+            warn_user(sentence, UserWarning)
         data, self.vocabulary_ = {}, {}
         with LocalEngine(self.n_jobs):
             for name, source in sources.items():
