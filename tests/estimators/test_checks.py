@@ -65,6 +65,7 @@ def single(X):
 CASES = [
     (MixtureClusterer(n_components=2), set()),
     (MixtureClusterer(n_components=4), set()),
+    (MixtureClusterer(n_components=4, family="multinomial"), set()),
     (MixtureClusterer(n_components=4, family="gaussian"), set()),
     (MixtureClusterer(n_components=4, family="bernoulli"), set()),
     (MixtureClusterer(n_components=4, family="von_mises_fisher"), set()),
@@ -72,6 +73,7 @@ CASES = [
     (MixtureClusterer(n_components=4, posterior="hard", dtype=np.float64), set()),
     (MixtureClusterer(), WANT_TWO_OR_FOUR_COLUMNS),
     (MixtureClassifier(), TAKES_MINUS_ONE_FOR_A_CLASS),
+    (MixtureClassifier(family="multinomial"), TAKES_MINUS_ONE_FOR_A_CLASS),
     (MixtureClassifier(family="gaussian"), TAKES_MINUS_ONE_FOR_A_CLASS),
     (MixtureClassifier(family="bernoulli"), TAKES_MINUS_ONE_FOR_A_CLASS),
     (AspectModel(), set()),

@@ -15,6 +15,8 @@ from coem import MixtureClassifier, Not, Views
 from coem.families import Bernoulli, Categorical, Gaussian, Multinomial, VonMisesFisher
 from coem.schedules import Geometric
 from coem.selection import LabeledKFold
+from coem.text import scale_length
+from coem.text.scaling import shorten
 
 RNG = np.random.default_rng(11)
 N = 36
@@ -43,15 +45,26 @@ AUTO = {
     "unit rows, some zero": (with_rows(UNIT, [3, 20], 0.0), VonMisesFisher),
     "unit rows, one a unit vector": (with_rows(UNIT, [3], np.eye(5)[0]), VonMisesFisher),
     "nearly unit": (np.abs(UNIT) * 1.005, VonMisesFisher),
-    "not unit": (np.abs(UNIT) * 1.05, Multinomial),
-    "one row not unit": (with_rows(np.abs(UNIT), [7], 0.9), Multinomial),
+    "not unit": (np.abs(UNIT) * 1.05, Gaussian),
+    "one row not unit": (with_rows(np.abs(UNIT), [7], 0.9), Gaussian),
+    "negative": (ROWS, Gaussian),
+    "negative, whole": (COUNTS - 2, Gaussian),
+    "missing": (with_rows(np.abs(ROWS), [3], np.nan), Gaussian),
+    "shares": (scale_length(COUNTS, 1), Gaussian),
+    "scaled to one length": (scale_length(COUNTS, 20), Multinomial),
     "one-hot": (np.eye(6)[np.arange(N) % 6], Multinomial),
     "one-hot, integers": (np.eye(6, dtype=int)[np.arange(N) % 6], Multinomial),
     "counts": (COUNTS, Multinomial),
     "counts as floats": (COUNTS.astype(float), Multinomial),
     "bool": (COUNTS > 1, Multinomial),
     "sparse": (sp.csr_matrix(COUNTS), Multinomial),
-    "sparse unit rows": (sp.csr_matrix(np.abs(UNIT)), Multinomial),
+    "sparse, scaled to one length": (scale_length(sp.csr_matrix(COUNTS), 20), Multinomial),
+    "sparse, long rows cut": (shorten(sp.csr_matrix(COUNTS), 5.0), Multinomial),
+    "sparse weights": (sp.csr_matrix(np.where(COUNTS > 1, np.log1p(COUNTS), 0)), Multinomial),
+    "sparse measurements": (sp.csr_matrix(np.abs(ROWS)), Gaussian),
+    "sparse, negative": (sp.csr_matrix(ROWS), Gaussian),
+    "sparse unit rows": (sp.csr_matrix(np.abs(UNIT)), VonMisesFisher),
+    "sparse shares": (scale_length(sp.csr_matrix(COUNTS), 1), VonMisesFisher),
     "huge": (COUNTS * 1e200, Multinomial),  # whose squares are infinite
     "nothing": (np.zeros((N, 4)), Multinomial),
 }
@@ -61,8 +74,12 @@ AUTO = {
 def test_families_by_themselves(case):
     X, expected = AUTO[case]
     model = MixtureClassifier(max_iter=3, tol=0).fit(X, PARTLY)
-    assert type(model.families_["view0"]) is expected
-    named = MixtureClassifier(family=expected(), max_iter=3, tol=0).fit(X, PARTLY)
+    taken = model.families_["view0"]
+    assert type(taken) is expected
+    named = MixtureClassifier(family=taken, max_iter=3, tol=0).fit(X, PARTLY)
+    assert named.family_reasons_ == {}
+    (reason,) = model.family_reasons_.values()
+    assert reason.startswith(f"View 'view0' has {expected.__name__} components: its ")
     np.testing.assert_array_equal(model.predict_proba(X), named.predict_proba(X))
     assert np.isfinite(model.predict_proba(X)).all()
     assert model.family == "auto"

@@ -297,7 +297,7 @@ def test_columns_are_guessed_and_said():
             "abstract": [f"some words about number {i} and its friends" for i in range(n)],
             "tags": [f"a{i % 3}|b{i % 5}" for i in range(n)],
             "refs": [[f"paper-{i // 2}"] for i in range(n)],
-            "vec": [[1.0, 2.0]] * n,
+            "vec": [[1.0, float(i)] for i in range(n)],
             "none": pa.nulls(n),
             "blank": [" "] * n,
             "url": [f"http://example.org/a/rather/long/path/{i}" for i in range(n)],

@@ -29,9 +29,12 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
     family : str, Family or dict, default="auto"
         Density of a component in a view: a name ("multinomial", "bernoulli", "categorical",
         "gaussian", "von_mises_fisher"), an object of `coem.families`, or a dict from view to
-        name or object. "auto" takes "von_mises_fisher" for a dense view whose rows have length 1,
-        such as sentence vectors, and "multinomial" for any other view. `families.MixtureOf` gives
-        every component several inner components.
+        name or object. "auto" decides by the values of a view, and `family_reasons_` has the
+        reasons: "multinomial" for counts (whole numbers, also if they were scaled to other
+        lengths), "von_mises_fisher" for rows of length 1, such as sentence vectors and sparse
+        TF-IDF rows, and "gaussian" for real numbers ("tied", or "diag" if values are missing or
+        there are fewer than five rows per column). `families.MixtureOf` gives every component
+        several inner components.
     coupling : {"co-em", "joint"}, default="co-em"
         "co-em": every view has its own posterior and learns from the posteriors of the others
         (Bickel & Scheffer 2005, Table 1). "joint": one posterior from the product of the views.
@@ -115,6 +118,8 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
         View -> parameters of its family. The first axis is the component.
     families_ : dict
         View -> its family, bound to the data.
+    family_reasons_ : dict
+        View -> a sentence that says which family "auto" took, and why. Other views are not in it.
     objective_ : float
         Penalised, tempered log likelihood; for co-EM the penalised criterion Q^MV (Eq. 12).
     history_ : list of records

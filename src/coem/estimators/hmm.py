@@ -26,8 +26,7 @@ class HiddenMarkovModel(ChainOnline):
     family : str, Family or dict, default="auto"
         Density of a state in a view: a name ("multinomial", "bernoulli", "categorical",
         "gaussian", "von_mises_fisher"), an object of `coem.families`, or a dict from view to name
-        or object. "auto" takes "von_mises_fisher" for a dense view whose rows have length 1, and
-        "multinomial" for any other view.
+        or object. "auto" decides by the values of a view, as for `MixtureClusterer`.
     startprob : array of shape (n_components,), optional
         Start probabilities at the beginning of the fit. By default all states are equally likely.
         A probability of 0 stays 0.

@@ -10,6 +10,7 @@ from coem.families.base import AnyFamily
 from coem.typing import CSR, Array, Matrix, is_sparse
 
 REG = 1e-6  # of a Gaussian, relative to the variance of the column that varies least
+ROWS_PER_COLUMN = 5  # with fewer rows, a matrix of covariances is mostly noise
 FILLED = 0.5  # a sparse matrix with a larger share of values is taken for a dense one
 
 
@@ -38,7 +39,7 @@ def choose(X: Matrix) -> Choice:
         )
     if not negative and _are_scaled_counts(X):
         return Choice(Multinomial(), "its rows are counts that were scaled or weighted")
-    return Choice(Gaussian("diag", _reg(X)), f"its values are real numbers ({_kind(values)})")
+    return Choice(_gaussian(X), f"its values are real numbers ({_kind(values)})")
 
 
 def has_unit_rows(X: Matrix) -> bool:
@@ -129,6 +130,17 @@ def _are_multiples(X: CSR) -> bool:
     times = data / least
     off = np.abs(times - np.rint(times)) > 1e-3 + 1e-6 * times
     return len(np.unique(owners[off])) <= 0.5 * len(filled)
+
+
+def _gaussian(X: Matrix) -> Gaussian:
+    """Return "tied" Gaussians if the rows suffice for a matrix of covariances, else "diag" ones.
+
+    A tied matrix cannot collapse onto the rows of one component. With missing values, its cost
+    would grow with the number of patterns in which they are missing.
+    """
+    missing = not is_sparse(X) and bool(np.isnan(X).any())
+    enough = X.shape[0] >= ROWS_PER_COLUMN * X.shape[1]
+    return Gaussian("tied" if enough and not missing else "diag", _reg(X))
 
 
 def _reg(X: Matrix) -> float:

@@ -47,7 +47,7 @@ IDS = {
         r"[^/\\\n|;\[]{1,80}\.[a-z][a-z0-9]{1,4}|[^\s|;\[]*[/\\][^\s|;\[]*", re.IGNORECASE
     ),
 }
-CODE = re.compile(r"\S*\d\S*|[A-Z]{1,4}|[A-Za-z]{1,3}[.:]|[-/#+]")
+CODE = re.compile(r"[!-~]{0,19}\d[!-~]{0,19}|[A-Z]{1,4}|[A-Za-z]{1,3}[.:]|[-/#+]")
 
 
 def against_text(texts, n_rows):

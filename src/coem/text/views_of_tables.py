@@ -47,7 +47,9 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         - ``Embed(column, encoder)``: sentence vectors of a text column.
         - a two-dimensional array, or the path of a ``.npy`` file, with one row a row of the table.
 
-        None guesses them from the columns; `guesses_` says what was guessed, and why. A column
+        None guesses them from the columns; `guesses_` says what was guessed, and why. Columns of
+        dates, ids, numbers, labels, and with one value in nearly all rows are not guessed. If you
+        name a column of dates, of codes that all differ, or of one value, `fit` warns. A column
         whose name ends like one of these kinds is written with its own: ``"a:list:text"``.
     id : str, optional
         The column with the ids of the rows: what links name.
