@@ -149,4 +149,5 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
             raise ValueError(
                 f"n_samples={n_rows} rows cannot fill n_components={self.n_components} components"
             )
-        return self._listened(Partition(*self._encode(views, reset=True), weight))
+        matrices, empty = self._encode(views, reset=True, weight=weight)
+        return self._listened(Partition(matrices, empty, weight))

@@ -54,9 +54,14 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
         """Return the precision of the parameters, or None to leave the choice to the families."""
         return self.dtype
 
-    def _encode(self, views: Views, *, reset: bool) -> tuple[tuple[Matrix, ...], Array | None]:
-        """Return encoded matrices, and which of their rows are empty."""
-        families = self._choose(views) if reset else self.families_
+    def _encode(
+        self, views: Views, *, reset: bool, weight: Array | None = None
+    ) -> tuple[tuple[Matrix, ...], Array | None]:
+        """Return encoded matrices, and which of their rows are empty.
+
+        With `reset`, the families are those that the rows and their weights call for.
+        """
+        families = self._choose(views, weight) if reset else self.families_
         checked = {name: families[name].check(views[name], name) for name in views.names}
         if reset:
             families = {n: families[n].bind(X, self._precision()) for n, X in checked.items()}
@@ -82,9 +87,9 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
                     "a new one"
                 )
 
-    def _choose(self, views: Views) -> dict[str, AnyFamily]:
+    def _choose(self, views: Views, weight: Array | None) -> dict[str, AnyFamily]:
         """Return the family of each view, and say which ones "auto" took, and why."""
-        choices = choices_for(self.family, views)
+        choices = choices_for(self.family, views, weight)
         self.family_reasons_ = {
             name: f"View {name!r} has {type(family).__name__} components: {why}."
             for name, (family, why) in choices.items()

@@ -256,7 +256,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
                 f"n_samples={len(views)} rows cannot fill {n_by_class.sum()} components; lower "
                 "components_per_class"
             )
-        matrices, empty = self._encode(views, reset=True)
+        matrices, empty = self._encode(views, reset=True, weight=weight)
         allowed = knowledge.allowed[:, self.component_classes_]
         part = Partition(matrices, empty, self._weigh(knowledge, weight), allowed)
         return self._fit(self._listened(part), shares)

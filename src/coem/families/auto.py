@@ -9,7 +9,7 @@ from coem.families import Gaussian, Multinomial, VonMisesFisher
 from coem.families.base import AnyFamily
 from coem.typing import CSR, Array, Matrix, is_sparse
 
-REG = 1e-6  # of a Gaussian, relative to the variance of the column that varies least
+REG = 1e-6  # of a Gaussian, in units of the column that varies least: a quarter of its range
 ROWS_PER_COLUMN = 5  # with fewer rows, a matrix of covariances is mostly noise
 FILLED = 0.5  # a sparse matrix with a larger share of values is taken for a dense one
 
@@ -21,8 +21,11 @@ class Choice(NamedTuple):
     why: str
 
 
-def choose(X: Matrix) -> Choice:
-    """Return the family for the rows of a view; it depends on nothing else."""
+def choose(X: Matrix, n_rows: float | None = None) -> Choice:
+    """Return the family for the rows of a view; it depends on nothing else.
+
+    `n_rows` is the total weight of the rows, by default their number.
+    """
     values = X.data if is_sparse(X) else np.asarray(X)
     if values.dtype.kind not in "biuf":  # which the check of any family refuses
         return Choice(Multinomial(), f"its values are of type {values.dtype}")
@@ -39,7 +42,9 @@ def choose(X: Matrix) -> Choice:
         )
     if not negative and _are_scaled_counts(X):
         return Choice(Multinomial(), "its rows are counts that were scaled or weighted")
-    return Choice(_gaussian(X), f"its values are real numbers ({_kind(values)})")
+    return Choice(
+        _gaussian(X, n_rows or X.shape[0]), f"its values are real numbers ({_kind(values)})"
+    )
 
 
 def has_unit_rows(X: Matrix) -> bool:
@@ -132,24 +137,27 @@ def _are_multiples(X: CSR) -> bool:
     return len(np.unique(owners[off])) <= 0.5 * len(filled)
 
 
-def _gaussian(X: Matrix) -> Gaussian:
+def _gaussian(X: Matrix, n_rows: float) -> Gaussian:
     """Return "tied" Gaussians if the rows suffice for a matrix of covariances, else "diag" ones.
 
     A tied matrix cannot collapse onto the rows of one component. With missing values, its cost
     would grow with the number of patterns in which they are missing.
     """
     missing = not is_sparse(X) and bool(np.isnan(X).any())
-    enough = X.shape[0] >= ROWS_PER_COLUMN * X.shape[1]
+    enough = n_rows >= ROWS_PER_COLUMN * X.shape[1]
     return Gaussian("tied" if enough and not missing else "diag", _reg(X))
 
 
 def _reg(X: Matrix) -> float:
-    """Return what a Gaussian may add to all variances, so that no column that varies drowns."""
-    there = X if is_sparse(X) else np.where(np.isnan(X), 0.0, X)
-    n = X.shape[0] if is_sparse(X) else np.maximum((~np.isnan(X)).sum(axis=0), 1)
+    """Return what a Gaussian may add to all variances, so that no column that varies drowns.
+
+    It goes by the ranges of the columns, which stay the same if rows are repeated.
+    """
+    if is_sparse(X):
+        top, bottom = X.max(axis=0).toarray().ravel(), -(-X).max(axis=0).toarray().ravel()
+    else:
+        top, bottom = (f.reduce(X, axis=0) for f in (np.fmax, np.fmin))  # which skip NaN
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = there.multiply(there) if is_sparse(there) else np.square(there, dtype=np.float64)
-        means = np.asarray(there.sum(axis=0)) / n
-        variances = np.asarray(squares.sum(axis=0)) / n - means**2
-        varied = variances[variances > 1e-12 * means**2]  # less is rounding
-    return REG * min(1.0, float(varied.min(initial=1.0)))
+        ranges = np.asarray(top - bottom, dtype=np.float64)
+        varied = ranges[ranges > 1e-6 * np.maximum(np.abs(top), np.abs(bottom))]
+        return REG * min(1.0, float(np.square(varied / 4).min(initial=1.0)))

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import Field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeAlias
 
+import numpy as np
+
 from coem.families import MixtureOf, as_family
 from coem.families.auto import Choice, choose
 from coem.families.base import AnyFamily
-from coem.typing import Matrix
+from coem.typing import Array, Matrix
 from coem.views import Views
 
 AUTO = "auto"
@@ -24,13 +26,15 @@ class DataclassFamily(Protocol):
     allows_nan: ClassVar[bool]
 
 
-def choices_for(family: Named | dict[str, Named], views: Views) -> dict[str, Choice]:
+def choices_for(
+    family: Named | dict[str, Named], views: Views, weight: Array | None = None
+) -> dict[str, Choice]:
     """Return the family of each view, and why "auto" took it; "" if the user has chosen.
 
-    The families have not seen the data yet.
+    The families have not seen the data yet. Rows with a `weight` (n_rows,) of 0 are not there.
     """
     if not isinstance(family, dict):
-        return {name: _for_view(family, views[name]) for name in views.names}
+        family = dict.fromkeys(views.names, family)
     missing = [name for name in views.names if name not in family]
     unknown = [name for name in family if name not in views.names]
     if missing or unknown:
@@ -38,7 +42,7 @@ def choices_for(family: Named | dict[str, Named], views: Views) -> dict[str, Cho
             f"family must name every view once: the views are {list(views.names)}, "
             f"the families are for {list(family)}"
         )
-    return {name: _for_view(family[name], views[name]) for name in views.names}
+    return {name: _for_view(family[name], views[name], weight) for name in views.names}
 
 
 def named_families(family: Named | dict[str, Named]) -> Named | dict[str, Named]:
@@ -52,9 +56,13 @@ def _object(family: Named) -> Named:
     return family if is_auto(family) else as_family(family)
 
 
-def _for_view(family: Named, X: Matrix) -> Choice:
+def _for_view(family: Named, X: Matrix, weight: Array | None) -> Choice:
     """Return the family of one view; "auto" chooses by the rows of the view."""
-    return choose(X) if is_auto(family) else Choice(as_family(family), "")
+    if not is_auto(family):
+        return Choice(as_family(family), "")
+    if weight is None or not weight.any():
+        return choose(X)
+    return choose(X if weight.all() else X[np.flatnonzero(weight)], float(weight.sum()))
 
 
 def is_auto(family: object) -> bool:
