@@ -11,7 +11,8 @@ from sklearn.utils import get_tags
 
 import coem
 from coem import HiddenMarkovModel, MixtureClassifier, MixtureClusterer, Views
-from coem.families import MixtureOf, Multinomial, VonMisesFisher
+from coem.families import Gaussian, MixtureOf, Multinomial, VonMisesFisher
+from coem.families.named import choices_for
 
 RNG = np.random.default_rng(3)
 GROUP = np.arange(60) % 3
@@ -92,3 +93,15 @@ def test_rows_of_one_word_are_counts():
         model = MixtureClassifier(family=family).fit(X, ["a", "b", "c"] * 10)
         assert isinstance(model.families_["view0"], Multinomial)
         assert model.score(X, ["a", "b", "c"] * 10) == 1
+
+
+def test_rows_of_weight_zero_do_not_choose():
+    X = RNG.poisson(1.0, (30, 4)).astype(float)
+    weight = np.full(30, 2.0)
+    X[4], weight[4] = -0.5, 0
+    assert isinstance(choices_for("auto", Views([X]), weight)["view0"].family, Multinomial)
+    assert isinstance(choices_for("auto", Views([X]))["view0"].family, Gaussian)
+    few = RNG.normal(size=(12, 4))
+    assert choices_for("auto", Views([few]))["view0"].family.covariance == "diag"
+    twice = choices_for("auto", Views([few]), np.full(12, 2.0))["view0"]
+    assert twice == choices_for("auto", Views([np.repeat(few, 2, axis=0)]))["view0"]

@@ -354,8 +354,9 @@ def test_verbose_writes_to_stderr_alone(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     lines = err.splitlines()
-    assert len(lines) == 3
-    assert lines[0].startswith("[MixtureClusterer] run 1 round 1: objective -")
+    assert len(lines) == 5
+    assert lines[0].startswith("MixtureClusterer: View 'title' has Multinomial components: its ")
+    assert lines[2].startswith("[MixtureClusterer] run 1 round 1: objective -")
     MixtureClassifier(verbose=1, max_iter=3, tol=0).fit(TEXT, NAMES)
     out, err = capsys.readouterr()
     assert out == ""

@@ -45,11 +45,11 @@ class ChainFit(ChainModel):
                 f"n_samples={len(views)} rows cannot fill n_components={self.n_components} states"
             )
         weight = read_weights(sequence_weight, len(offsets) - 1)
+        weight = None if weight is None else np.repeat(weight, np.diff(offsets))
         allowed = read_states(y, offsets, self.n_components)
         with naming_sequences(offsets):
-            encoded = self._encode(views, reset=True)
-        rows = None if weight is None else np.repeat(weight, np.diff(offsets))
-        part = Sequences(*encoded, rows, allowed, offsets=offsets)
+            encoded = self._encode(views, reset=True, weight=weight)
+        part = Sequences(*encoded, weight, allowed, offsets=offsets)
         with naming_impossible():
             _check_possible(part, MarkovTheta.of(*self._first_markov()))
         return part

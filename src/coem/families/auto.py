@@ -42,9 +42,8 @@ def choose(X: Matrix, n_rows: float | None = None) -> Choice:
         )
     if not negative and _are_scaled_counts(X):
         return Choice(Multinomial(), "its rows are counts that were scaled or weighted")
-    return Choice(
-        _gaussian(X, n_rows or X.shape[0]), f"its values are real numbers ({_kind(values)})"
-    )
+    family = _gaussian(X, X.shape[0] if n_rows is None else n_rows)
+    return Choice(family, f"its values are real numbers ({_kind(values)})")
 
 
 def has_unit_rows(X: Matrix) -> bool:
@@ -154,7 +153,10 @@ def _reg(X: Matrix) -> float:
     It goes by the ranges of the columns, which stay the same if rows are repeated.
     """
     if is_sparse(X):
-        top, bottom = X.max(axis=0).toarray().ravel(), -(-X).max(axis=0).toarray().ravel()
+        top, bottom = (
+            X.max(axis=0).toarray().ravel(),
+            -X.multiply(-1.0).max(axis=0).toarray().ravel(),
+        )
     else:
         top, bottom = (f.reduce(X, axis=0) for f in (np.fmax, np.fmin))  # which skip NaN
     with np.errstate(over="ignore", invalid="ignore"):
