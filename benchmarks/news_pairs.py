@@ -64,7 +64,7 @@ STARTS = {
         f"EM, init={init!r}": EM._replace(make=partial(table_1, init=init))
         for init in ("random", "rows", "k-means++", "spherical")
     },
-    "EM on TF-IDF": Method("tf_idf", table_1),
+    "EM on TF-IDF": Method("tf_idf", partial(table_1, family="multinomial")),  # it warns
     "EM, 2005": EM._replace(
         make=lambda k, seed: MixtureClusterer(k, init="random", random_state=seed)
     ),

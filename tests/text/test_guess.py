@@ -72,7 +72,7 @@ def test_types_of_time_are_no_views():
 def test_ids_are_no_views(kind):
     assert why(IDS[kind]) == f"its values are {kind}"
     table = {"text": TEXT, "x": IDS[kind]}
-    with pytest.warns(UserWarning, match="view 'code'.*nearly all differ"):
+    with pytest.warns(UserWarning, match="view 'code'.*'x'.*nearly all differ"):
         TextViews({"text": "text", "code": "x"}).fit(table)
     some = [IDS[kind][i % 7] for i in range(N)]  # an author, say, of several rows
     assert TextViews({"code": "x"}).fit({"x": some}).vocabulary_["code"].size
@@ -142,6 +142,28 @@ def test_given_numbers_that_say_nothing_are_named():
             assert len(said) == 1
         assert list(model.views_) == ["text", "lager"]
         model.transform(table)  # says nothing, and warnings are errors here
+
+
+def test_given_lists_that_say_nothing_are_named():
+    some = [[f"p{i % 7}", f"q{i}"] for i in range(N)]
+    lists = {
+        "some": (some, None),
+        "text": (["|".join(row) for row in some], None),
+        "alone": ([[f"p{i}"] for i in range(N)], "none of its items is in two rows"),
+        "alone, as text": ([f"p{i}|q{i}" for i in range(N)], "none of its items is in two rows"),
+        "numbers": (np.arange(N), "none of its items is in two rows"),
+        "same": ([["a", "b"]] * N, "one value is in nearly all"),
+        "times": (TIMES["german"], "dates or times"),
+    }
+    for name, (values, reason) in lists.items():
+        model = TextViews({"refs": f"{name}:list"})
+        if reason is None:
+            model.fit({name: values})
+        else:
+            with pytest.warns(UserWarning, match=f"view 'refs'.*{name!r}.*{reason}"):
+                model.fit({name: values})
+    # Of many rows only some are looked at, and their items may be in others.
+    model.set_params(views={"refs": "many:list"}).fit({"many": [[f"p{i}"] for i in range(1500)]})
 
 
 def test_a_product_list_as_excel_writes_it(tmp_path):

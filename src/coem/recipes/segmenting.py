@@ -100,7 +100,8 @@ def segment(
     sequences = cut(job.documents, how, listener)
     check_cut(sequences)
     reader = text_views({**settings, "text": [TEXT], "views": {}}, sequences)
-    views = reader.fit_transform(sequences.table)
+    with listener.noting_warnings():
+        views = reader.fit_transform(sequences.table)
     listener.note(f"{views.shape[1]:,} words that are in {min_df} paragraphs or more")
     k = settings["k"] or _choose(settings, views, listener)
     check_size(k, views)

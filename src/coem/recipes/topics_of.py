@@ -1,5 +1,6 @@
 """`topics`: documents as mixtures of topics."""
 
+import warnings
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -142,7 +143,9 @@ def _as_one(reader: Any, views: Any, documents: Documents) -> Any:
     if len(texts) < 2 or len(texts) < len(reader.views_):
         return views
     columns = list(dict.fromkeys(name for names in texts for name in names))
-    return reader.set_params(views={"text": columns}).fit_transform(documents.table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were told when the views were made
+        return reader.set_params(views={"text": columns}).fit_transform(documents.table)
 
 
 def one_of_counts(reader: Any, views: Any) -> str:

@@ -65,7 +65,8 @@ def to_views(
     if leave_out:
         column_of(table, documents.source, leave_out, "labels")
         table = table.drop_columns([leave_out])
-    views = reader.fit_transform(table)
+    with listener.noting_warnings():
+        views = reader.fit_transform(table)
     for name, family in _dense(reader).items():
         as_family(family).check(views[name], name)  # while all rows are here: a fit may see a part
     for sentence in reader.guesses_:

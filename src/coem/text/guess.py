@@ -1,17 +1,20 @@
 """Guess which columns of a table are text, lists or vectors, and say why."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from coem.text._tables import SEPARATOR, column, is_list, is_text
+from coem.text._tables import SEPARATOR, column, is_list, is_text, read_items
 from coem.text.telltale import (
+    FEW,
     against_constant,
     against_gaps,
     against_given,
     against_numbers,
     against_text,
+    against_time,
 )
 
 ROWS = 1000  # the guess looks at so many rows, evenly spread over the table
@@ -135,27 +138,34 @@ def doubts(table, views):
     sentences = []
     for view, spec in views.items():
         for name in spec["columns"]:
-            reason = _against(_sample(column(table, name, view)), spec["kind"])
+            reason = _against(column(table, name, view), spec["kind"])
             if reason:
                 sentences.append(
-                    f"view {view!r} may say nothing about the groups, and can disturb them: column "
-                    f"{name!r} is doubtful, because {reason}. Leave the view out, unless you know "
-                    "better"
+                    f"view {view!r} can disturb the groups, because column {name!r} seems to say "
+                    f"nothing about the rows: {reason}; leave it out, unless you know better"
                 )
     return sentences
 
 
 def _against(array, kind):
     """Return why a column of a view of some kind says nothing, or None."""
+    few = _sample(array)
     if kind == "number":
-        return _against_numbers(array)
-    if kind not in ("text", "embed", "list"):
-        return None
-    if is_list(array.type):
-        return against_constant([tuple(row) for row in array.to_pylist() if row])
-    if not is_text(array.type):
-        return None
-    return against_given(_texts(array))
+        return _against_numbers(few)
+    if kind == "list":
+        return _against_items(few, whole=len(few) == len(array))
+    return against_given(_texts(few)) if kind in ("text", "embed") and is_text(few.type) else None
+
+
+def _against_items(array, *, whole):
+    """Return why a column of lists says nothing, or None; `whole` if these are all of its rows."""
+    starts, words = read_items(pa.table({"items": array}), "items", "items")
+    items, starts = words.to_pylist(), starts.tolist()
+    rows = [tuple(items[i:j]) for i, j in pairwise(starts) if j > i]
+    reason = against_constant(rows) or against_time(items)
+    if reason or not whole or len(rows) < FEW or len(set(items)) < len(items):
+        return reason
+    return "none of its items is in two rows"
 
 
 def _against_numbers(array):
