@@ -64,13 +64,18 @@ def spherical(model: Mixture, part: Partition) -> Callable[[Rng], Array]:
         means = k_means(model, families, seen)
         _, beginnings = choose_apart(weight, distances, k, rng, BEGINNINGS, order)
         tries = [means.improve(labels, FIRST_ROUNDS) for labels in beginnings]
-        best = max(tries, key=lambda found: found.objective)
-        best = means.improve(best.labels, MORE_ROUNDS)
+        best = means.improve(best_of(tries).labels, MORE_ROUNDS)
         for labels, fit, mass in zip(best.labels, best.fits, weights, strict=True):
             fill_gaps(labels, fit, mass, k)
         return best.labels
 
     return draw
+
+
+def best_of(tries: Sequence[Found]) -> Found:
+    """Return the first of the best. Beginnings that end alike differ by rounding alone."""
+    top = max(found.objective for found in tries)
+    return next(found for found in tries if found.objective >= top - 1e-12 * abs(top))
 
 
 def k_means(model: Mixture, families: Sequence[AnyFamily], part: Partition) -> "Means | Directions":
