@@ -103,8 +103,8 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
             if isinstance(innermost(family), Multinomial) and are_weights(views[name]):
                 warn_user(
                     f"view {name!r}: its rows have length 1 or a total of 1, as TF-IDF rows have, "
-                    "so that the multinomial family takes each for about one word, and nearly all "
-                    "rows may end in one component. Pass counts; if you want directions, use "
+                    "so that the multinomial family takes each for a few words only, and nearly "
+                    "all rows may end in one component. Pass counts; if you want directions, use "
                     "VonMisesFisher or LatentDirections",
                     UserWarning,
                 )

@@ -37,7 +37,7 @@ def choose(X: Matrix, n_rows: float | None = None) -> Choice:
     if is_sparse(X) and are_weights(X):
         return Choice(
             VonMisesFisher("fit"),
-            "its rows are weights, such as TF-IDF, of which only the direction can be compared "
+            "its rows are weights, such as TF-IDF, of which only the direction counts "
             "(counts usually group better)",
         )
     if not negative and _are_scaled_counts(X):

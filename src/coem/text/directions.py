@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_flag, check_number, check_workers, undo_on_error
 from coem.engine import LocalEngine
-from coem.families.base import check_magnitude
 from coem.families.auto import has_unit_rows
+from coem.families.base import check_magnitude
 from coem.io.loaded import is_table_of, need
 from coem.io.registry import register
 from coem.text._base import CountTransformer, check_counts, check_transformer
