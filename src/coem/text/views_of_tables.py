@@ -203,7 +203,8 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         options = self._options()
         self._check(table, y)
         sources = self._sources(table, fitted=False)
-        for sentence in doubts(table, self.views_) if self.views is not None else ():
+        given = {name: s for name, s in self.views_.items() if s["kind"] != "latent"}
+        for sentence in doubts(table, given) if self.views is not None else ():
             warn_user(sentence, UserWarning)
         data, self.vocabulary_ = {}, {}
         with LocalEngine(self.n_jobs):
