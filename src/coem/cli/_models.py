@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 from coem.cli._talk import Talk
 from coem.recipes.documents import Documents, Renamed, read_documents
@@ -68,8 +69,13 @@ def read_rows(
 
 
 def check_text_option(saved: Saved, columns: tuple[str, ...]) -> None:
-    """Refuse other columns of text if a model is not one of `coem segment`."""
-    if columns and saved.paragraphs is None:
+    """Refuse other columns of text if a model is not one of `coem segment`.
+
+    A configuration file may have columns for other verbs.
+    """
+    source = click.get_current_context().get_parameter_source("text")
+    given = columns and source is ParameterSource.COMMANDLINE
+    if given and saved.paragraphs is None:
         raise ValueError(
             f"--text is for models of coem segment; {saved.path} reads the columns that it was "
             "fitted with: rename those of the file"

@@ -80,6 +80,9 @@ NO_MATTER = {
 }
 
 
+OPTIONS = {"views": "view"}  # settings whose option has another name
+
+
 def _ranks(told: list[dict[str, Any]]) -> tuple[list[int | None], str | None]:
     """Return the rank of every run by its objective, and why some runs have none.
 
@@ -114,7 +117,7 @@ def _maximised(run: dict[str, Any]) -> dict[str, Any]:
     guessed = not (given.get("text") or given.get("views"))
     matters = {"label"} if run["verb"] == "classify" or guessed else set()
     settings = {
-        name.replace("_", "-"): value
+        OPTIONS.get(name, name.replace("_", "-")): value
         for name, value in given.items()
         if name not in NO_MATTER - matters
     }

@@ -20,12 +20,15 @@ from coem.schedules import as_schedule
 from coem.typing import Array
 from coem.views import Views
 
+RULE = 0.1  # the weight of an unlabelled row if there are too few labels to choose it by
+
 
 class LabelledMixture(ExplainMixin, MixtureFit):
     """A mixture whose components belong to classes; the hooks of `MixtureClassifier`."""
 
     components_per_class: Any  # a number, a dict, "cv", or a list of candidates
-    unlabeled_weight: float
+    unlabeled_weight: float | str  # a number, or "auto"
+    unlabeled_weight_: float
     correspondence: str | dict[int, Any]
     calibrate: bool
     cv: Any  # a number, "loo", a splitter, or splits
@@ -90,10 +93,16 @@ class LabelledMixture(ExplainMixin, MixtureFit):
 
     def _weigh(self, knowledge: Knowledge, weight: Array | None) -> Array | None:
         """Return the weights of the rows; the less a label says, the lower (EM-lambda)."""
-        if self.unlabeled_weight == 1:
+        share = self._unlabeled_share()
+        if share == 1:
             return weight
-        own: Array = self.unlabeled_weight + (1 - self.unlabeled_weight) * knowledge.certainty
+        own: Array = share + (1 - share) * knowledge.certainty
         return own if weight is None else weight * own
+
+    def _unlabeled_share(self) -> float:
+        """Return the weight of an unlabelled row; models of older files have only the parameter."""
+        given = RULE if isinstance(self.unlabeled_weight, str) else self.unlabeled_weight
+        return float(getattr(self, "unlabeled_weight_", given))
 
     # -- fit ---------------------------------------------------------------------------------
 

@@ -80,8 +80,8 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
 
     def _gathers(self, part: Partition) -> bool:
         """Return True if nearly all rows are in one of several components."""
-        if self.n_components < 3 or part.n_rows < FEW_ROWS:
-            return False
+        if self.n_components < 3 or part.n_rows < FEW_ROWS or self.beta_ < 1:
+            return False  # at a low inverse temperature all components may be alike
         mass = np.bincount(self.labels_, weights=part.row_weight())
         return bool(mass.max() > GATHERED * mass.sum())
 

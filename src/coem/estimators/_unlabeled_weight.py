@@ -1,0 +1,75 @@
+"""unlabeled_weight="auto": how much a row without a label counts, found by held-out labels."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.utils import Bunch
+
+from coem.calibration import best_temperature
+from coem.checks import check_number
+from coem.estimators._held_out import Classifier, held_out, like, splits_of
+from coem.estimators._labelled import RULE
+from coem.labels import Knowledge, rows_by_class
+from coem.records import Records
+from coem.typing import Array
+
+WEIGHTS = (0.01, 0.1, 1.0)  # what "auto" tries
+FOLDS = 3
+ENOUGH = 3  # labelled rows per class, on average, that can be held out
+
+
+def check_unlabeled_weight(value: Any) -> None:
+    """Raise unless `value` is "auto" or a number between 0 and 1."""
+    if isinstance(value, str) and value == "auto":
+        return
+    if isinstance(value, str):
+        raise ValueError(f"unlabeled_weight must be 'auto' or a number, got {value!r}")
+    check_number("unlabeled_weight", value, Real, 0)
+    if value > 1:
+        raise ValueError(f"unlabeled_weight must lie between 0 and 1, got {value!r}")
+
+
+def find_weight(
+    estimator: Classifier, X: Any, sample_weight: Array | None, knowledge: Knowledge, sizes: Any
+) -> tuple[float, Records]:
+    """Return the weight of an unlabelled row, and a record for each weight that was tried.
+
+    Labelled rows are held out in three folds. The weight with the least log loss on them is taken,
+    after each is calibrated by one temperature: a small weight leaves posteriors less sure, which
+    alone says nothing against it. With too few labels to hold out, and without unlabelled rows,
+    nothing is tried.
+    """
+    nothing = knowledge.certainty.all()
+    if nothing or not _enough(knowledge, sample_weight) or not isinstance(estimator.init, str):
+        return (1.0 if nothing else RULE), Records()
+    splits = splits_of(
+        FOLDS, len(knowledge.exact), knowledge, sample_weight, estimator.random_state
+    )
+    table = Records()
+    for weight in WEIGHTS:
+        model = like(estimator, unlabeled_weight=weight, components_per_class=sizes)
+        rows, log_proba, _ = held_out(model, X, sample_weight, knowledge, splits)
+        truth = knowledge.codes[rows]
+        mass = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        sharpness = best_temperature(log_proba, truth, mass)
+        fair = log_softmax(sharpness * np.maximum(log_proba, -1e300), axis=1)
+        picked = fair[np.arange(len(rows)), truth]
+        right = log_proba.argmax(axis=1) == truth
+        table.append(
+            Bunch(
+                unlabeled_weight=weight,
+                log_loss=float(-np.average(picked, weights=mass)),
+                accuracy=float(np.average(right, weights=mass)),
+                n_rows=len(rows),
+            )
+        )
+    return min(table, key=lambda record: record.log_loss).unlabeled_weight, table
+
+
+def _enough(knowledge: Knowledge, weight: Array | None) -> bool:
+    """Return whether labels suffice: three per class on average, beyond the only ones."""
+    known = knowledge.exact if weight is None else knowledge.exact & (weight > 0)
+    sizes = [len(rows) for rows in rows_by_class(knowledge.codes, known)]
+    return sum(size for size in sizes if size > 1) >= ENOUGH * len(sizes)
