@@ -218,15 +218,15 @@ def test_links_and_numbers(table, coem):
     assert told["result"]["nmi"] > 0.9
 
 
-def test_a_view_that_says_nothing_is_named(tmp_path, coem):
+def test_a_view_that_says_nothing_is_named(here, coem):
     rows = ["text,nr,day"]
     for i in range(60):
         words = ("ball goal team", "disk byte code")[i % 2]
         rows.append(
             f"{words} {words.split()[i % 3]} word{i % 5},{1000 + i},2024-03-{1 + i % 28:02}"
         )
-    (tmp_path / "rows.csv").write_text("\n".join(rows), encoding="utf-8")
-    asked = ("cluster", tmp_path / "rows.csv", "-k", "2", "--restarts", "2")
+    (here / "rows.csv").write_text("\n".join(rows), encoding="utf-8")
+    asked = ("cluster", here / "rows.csv", "-k", "2", "--restarts", "2")
     guessed = coem(*asked, "--out", "guessed").stderr
     assert "Column 'day' is left alone: its values are dates or times." in guessed
     given = coem(*asked, "--text", "text", "--view", "lager=nr:number", "--out", "given").stderr
