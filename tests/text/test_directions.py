@@ -16,7 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import coem
 from coem import MixtureClassifier, MixtureClusterer, Views
 from coem.datasets import fetch_cluto
-from coem.families.named import families_for, has_unit_rows
+from coem.families.auto import has_unit_rows
+from coem.families.named import choices_for
 from coem.text import LatentDirections
 
 RNG = np.random.default_rng(5)
@@ -190,7 +191,7 @@ def test_rows_without_a_known_word_are_nan_and_empty_for_the_family():
     assert np.flatnonzero(empty.all(axis=1)).tolist() == [7, 50]
     np.testing.assert_allclose(np.linalg.norm(rows[~empty[:, 0]], axis=1), 1, atol=1e-6)
     assert has_unit_rows(rows)
-    (family,) = families_for("auto", Views(latent=rows)).values()
+    ((family, _),) = choices_for("auto", Views(latent=rows)).values()
     assert type(family).__name__ == "VonMisesFisher"
     assert np.flatnonzero(family.empty(rows)).tolist() == [7, 50]
     model = MixtureClusterer(3, random_state=0, n_init=3).fit(rows)

@@ -16,13 +16,23 @@ from coem.cli._options import (
     view_options,
 )
 from coem.cli._talk import Talk, in_options, table
-from coem.recipes.defaults import FOLDS, UNLABELED_WEIGHT
+from coem.recipes.defaults import CLASS_LENGTH, FOLDS, UNLABELED_WEIGHT
 
 EXAMPLE = """\b
 Examples:
   coem classify mail.csv --text body --label folder
   coem classify posts.jsonl --label topic --view title=title --view body=text --doctor
 """
+
+
+class Weight(click.ParamType):
+    """A number between 0 and 1, or the word auto."""
+
+    name = "weight"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the weight."""
+        return value if value == "auto" else click.FloatRange(0, 1).convert(value, param, ctx)
 
 
 @click.command("classify", epilog=EXAMPLE)
@@ -37,10 +47,17 @@ Examples:
 )
 @click.option(
     "--unlabeled-weight",
-    type=click.FloatRange(0, 1),
+    type=Weight(),
     default=UNLABELED_WEIGHT,
     show_default=True,
-    help="Weight of a row without a label.",
+    help="Weight of a row without a label, 0 to 1; auto finds it by held-out labels.",
+)
+@click.option(
+    "--max-length",
+    type=click.FloatRange(0),
+    default=CLASS_LENGTH,
+    show_default=True,
+    help="Words that a document counts at most: longer ones are scaled down. 0 counts all.",
 )
 @click.option("--doctor", is_flag=True, help="Test if the unlabelled rows help, and act on it.")
 @click.option("--folds", type=click.IntRange(2), default=FOLDS, show_default=True)

@@ -6,10 +6,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from coem import selection
 from coem.estimators import MixtureClassifier
 from coem.recipes.defaults import (
+    CLASS_LENGTH,
     FOLDS,
     MAX_DF,
     MAX_ITER,
@@ -22,8 +24,7 @@ from coem.recipes.defaults import (
 from coem.recipes.labels import check_labels, labels_of, needed_label
 from coem.recipes.listener import Listener
 from coem.recipes.result import Job, Result, begin
-from coem.recipes.views import families, n_jobs, text_views, to_views
-from coem.text import DEFAULT_LENGTH
+from coem.recipes.views import class_families, n_jobs, text_views, to_views
 
 
 def classify(
@@ -38,7 +39,8 @@ def classify(
     max_df: float = MAX_DF,
     max_features: int | None = None,
     ngrams: int = NGRAMS,
-    unlabeled_weight: float = UNLABELED_WEIGHT,
+    max_length: float | None = CLASS_LENGTH,
+    unlabeled_weight: float | str = UNLABELED_WEIGHT,
     doctor: bool = False,
     folds: int = FOLDS,
     max_iter: int = MAX_ITER,
@@ -62,8 +64,11 @@ def classify(
         without a label. Texts in sub-folders of a folder need no column.
     stop_words, min_df, max_df, max_features, ngrams : optional
         Which words count, as in `cluster`.
-    unlabeled_weight : float, default=1.0
-        The weight of a row without a label.
+    max_length : float, default=20
+        Words that a text counts at most: longer ones are scaled down. None counts all.
+    unlabeled_weight : float or "auto", default="auto"
+        The weight of a row without a label, between 0 and 1. "auto" finds it by held-out labels,
+        as `MixtureClassifier` does.
     doctor : bool, default=False
         Test whether the unlabelled rows help, and act on it.
     folds : int, default=5
@@ -93,11 +98,12 @@ def classify(
     settings["label"] = needed_label(label, documents, listener)
     labels = labels_of(documents, settings["label"], listener)
     check_labels(labels, settings["label"])
-    reader = text_views(settings, documents, scale_length=DEFAULT_LENGTH)
+    reader = text_views(settings, documents, latent="auto")
     data = to_views(reader, documents, listener, leave_out=settings["label"])
     parts = _folds(settings, labels)
     with listener.noting_warnings(), _without_restarts():
-        model, advice = _model(settings, data, labels, parts, families(reader), listener)
+        family = class_families(reader, data)
+        model, advice = _model(settings, data, labels, parts, family, listener)
         found = _fit(model, data, labels, parts, listener)
     return _result(job, reader, data, labels, model, found, advice)
 
@@ -161,15 +167,31 @@ def _without_restarts() -> Iterator[None]:
 
 
 def _fit(model: Any, views: Any, labels: Any, folds: list[Any], listener: Listener) -> Any:
-    """Fit the model, and return the predictions for held-out labels, or None without folds."""
+    """Fit the model, and return the predictions for held-out labels, or None without folds.
+
+    The folds take the weight of unlabelled rows that all labels together have found.
+    """
     found = None
-    with listener.fitting("folds, and the fit", len(folds) + 1) as bar:
-        if folds:
-            step = {"on_fold": lambda fold: bar.step()}
-            found = selection.held_out(model, views, labels, cv=folds, **step)
+    with listener.fitting("the fit, and folds", len(folds) + 1) as bar:
         model.fit(views, labels)
         bar.step()
+        if folds:
+            like = clone(model).set_params(unlabeled_weight=model.unlabeled_weight_)
+            step = {"on_fold": lambda fold: bar.step()}
+            found = selection.held_out(like, views, labels, cv=folds, **step)
+    if model.unlabeled_weight == "auto":
+        listener.note(_said_weight(model))
     return found
+
+
+def _said_weight(model: Any) -> str:
+    """Say how much a row without a label counts, and why."""
+    tried = getattr(model, "cv_results_", ())
+    said = f"a row without a label counts {model.unlabeled_weight_:g} (unlabeled_weight="
+    if not tried:
+        return f"{said}{model.unlabeled_weight_:g}): there are too few labels to choose it by"
+    losses = ", ".join(f"{r.log_loss:.3f} with {r.unlabeled_weight:g}" for r in tried)
+    return f"{said}{model.unlabeled_weight_:g}): log loss on held-out labels {losses}"
 
 
 def _result(
@@ -186,6 +208,7 @@ def _result(
     known = labels != ""
     figures = {
         "k": len(model.classes_),
+        "unlabeled_weight": float(model.unlabeled_weight_),
         "labelled": int(known.sum()),
         "unlabelled": int((~known).sum()),
         "objective": float(model.objective_),

@@ -12,13 +12,15 @@ MIN_DF = 2  # rows that a word must be in
 MAX_DF = 1.0  # the largest share of the rows
 NGRAMS = 1  # the longest run of words that counts as one
 LENGTH = 150.0  # words that a text counts at most
+CLASS_LENGTH = 20.0  # the same in classify
+SMOOTHING = 600.0  # pseudo-counts of classify: one of each word in this number of words
 
 # -- fits ------------------------------------------------------------------------------------------
 
 TOL = 1e-4  # a fit ends when the objective changes by less, relative; groups hardly change then
 MAX_ITER = 200  # rounds
 RESTARTS = 10  # runs of which the central one is kept
-UNLABELED_WEIGHT = 1.0  # of a row without a label
+UNLABELED_WEIGHT = "auto"  # of a row without a label: found by held-out labels
 FOLDS = 5  # of the labelled rows, to estimate the accuracy
 
 TOPICS = 50

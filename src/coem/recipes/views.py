@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import numpy as np
+
 from coem.families import Multinomial, as_family
+from coem.recipes.defaults import SMOOTHING
 from coem.recipes.documents import Documents, column_of
 from coem.recipes.listener import Listener
 from coem.text import TextViews
-from coem.text.specs import KINDS
+from coem.text.specs import COUNTS, KINDS
 
 EXCERPT = 2000  # characters of a document that are kept to be shown
 
@@ -90,6 +93,26 @@ def families(reader: TextViews) -> dict[str, Any]:
     """
     shortened = {name: Multinomial(alpha=kept) for name, kept in reader.kept_.items()}
     return dict.fromkeys(reader.views_, "auto") | _dense(reader) | shortened
+
+
+def class_families(reader: TextViews, views: Any) -> dict[str, Any]:
+    """Return the families of the views of a classifier.
+
+    Pseudo-counts are in proportion to the counts of a row: one pseudo-count per word would drown
+    short texts, and few labels.
+    """
+    counts = {
+        name: Multinomial(alpha=min(1.0, _mean_count(views[name]) / SMOOTHING))
+        for name, spec in reader.views_.items()
+        if spec["kind"] in COUNTS
+    }
+    return dict.fromkeys(reader.views_, "auto") | _dense(reader) | counts
+
+
+def _mean_count(X: Any) -> float:
+    """Return the mean of the counts of rows that are not empty; 1 if all are."""
+    totals = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
+    return float(totals[totals > 0].mean()) if totals.any() else 1.0
 
 
 def _dense(reader: TextViews) -> dict[str, str]:

@@ -11,6 +11,9 @@ from coem.text.directions import LatentDirections
 from coem.text.specs import check_columns
 from coem.views import Views
 
+AUTO = "auto"
+LEAST_ROWS, LEAST_WORDS = 100, 100  # "auto" makes no directions of less
+
 
 class LatentMixin:
     """The part of `TextViews` that makes a view of latent directions, and explains it."""
@@ -58,10 +61,15 @@ class LatentMixin:
     def _learn_latent(self, data):
         """Return the view of latent directions by its name, or nothing if there is none."""
         self.latent_ = directions_for(self.latent, self.n_jobs)
-        if self.latent_ is None:
+        if self.latent_ is None or self.latent_.name not in self.views_:
+            self.latent_ = None
             return {}
-        name = self.latent_.name
-        rows = self.latent_.fit_transform(self._words(data))[name]
+        name, words = self.latent_.name, self._words(data)
+        if self.latent == AUTO and not _suffices(words, self.latent_.min_df):
+            self.latent_ = None
+            self.views_ = {view: spec for view, spec in self.views_.items() if view != name}
+            return {}
+        rows = self.latent_.fit_transform(words)[name]
         if np.isnan(rows).all():
             raise ValueError(f"view {name!r}: all rows have the same words; leave latent out")
         self.vocabulary_[name] = self.latent_.get_feature_names_out()[name]
@@ -80,12 +88,13 @@ def directions_for(latent, n_jobs):
         return None
     if isinstance(latent, LatentDirections):
         return clone(latent).set_params(n_jobs=n_jobs)
-    if latent is True:
+    if latent is True or latent == AUTO:
         return LatentDirections(n_jobs=n_jobs)
     if isinstance(latent, Integral) and latent >= 1:
         return LatentDirections(int(latent), n_jobs=n_jobs)
     raise ValueError(
-        f"latent must be None, True, a number of directions or a LatentDirections, got {latent!r}"
+        "latent must be None, True, 'auto', a number of directions or a LatentDirections, got "
+        f"{latent!r}"
     )
 
 
@@ -96,6 +105,9 @@ def latent_spec(latent, specs):
     """
     found = directions_for(latent, None)
     if found is None:
+        return {}
+    texts = [view for view, spec in specs.items() if spec["kind"] == "text"]
+    if latent == AUTO and (not texts or found.name in specs):
         return {}
     if not any(spec["kind"] == "text" for spec in specs.values()):
         raise ValueError(
@@ -108,6 +120,13 @@ def latent_spec(latent, specs):
             "latent=LatentDirections(name=...)"
         )
     return {found.name: {"kind": "latent", "columns": []}}
+
+
+def _suffices(words, min_df):
+    """Return whether there are enough rows, and enough words that occur in some of them."""
+    rows_of_words = (np.bincount(X.indices, minlength=X.shape[1]) for _, X in words.items())
+    frequent = sum(int((n_rows >= min_df).sum()) for n_rows in rows_of_words)
+    return len(words) >= LEAST_ROWS and frequent >= LEAST_WORDS
 
 
 def split_among_words(latent, counts, vocabulary, shares):

@@ -70,7 +70,7 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
     select : {"mutual_info"}, optional
         Choose the `max_features` words that say most about ``y``, as `SelectWords` does, and not
         the most frequent ones.
-    latent : bool, int or LatentDirections, optional
+    latent : bool, "auto", int or LatentDirections, optional
         Add a view "latent": the words of all views of text as unit rows in this number of latent
         directions (100 if True). It is made of whole counts, before `max_length` and
         `scale_length`. A `LatentDirections` has parameters and a name of your own.
