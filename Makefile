@@ -81,6 +81,7 @@ experiments: setup
 	$(BIN)/python benchmarks/coupled_runs.py --data cranfield --k 50 --many 3 --via xy
 	$(BIN)/python benchmarks/synthetic_aspects.py
 	$(BIN)/python benchmarks/noise_views.py
+	$(BIN)/python benchmarks/grid.py
 	$(BIN)/python benchmarks/segmentation.py
 	$(BIN)/python benchmarks/segmentation.py --choose
 

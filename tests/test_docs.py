@@ -33,6 +33,7 @@ NAMES = (
     "docs/batches.md",
     "docs/segmenting.md",
     "docs/latent-directions.md",
+    "docs/evidence.md",
     "docs/papers/bickel-scheffer-2004.md",
     "README.md",
     "docs/recipes.md",

@@ -428,4 +428,29 @@ def test_long_documents_are_shortened_and_pseudo_counts_with_them(here, coem):
     everything = whole[0].transform(rows)["text"].sum()
     assert short[1].families_["text"].alpha == pytest.approx(lengths.sum() / everything)
     assert whole[1].families_["text"].alpha == 1.0
-    assert "No such option" in coem("classify", table, "--max-length", "5", code=2).stderr
+    coem("classify", table, "--text", "body", "--label", "topic", "--max-length", "5", "--out", "c")
+    classes = library.load("c/model.coem")
+    lengths = np.asarray(classes[0].transform(rows)["text"].sum(axis=1)).ravel()
+    assert lengths.max() == pytest.approx(5)
+    assert classes[1].families_["text"].alpha == pytest.approx(lengths.mean() / 600)
+
+
+def test_a_column_of_noise_is_left_out(here, coem):
+    rng = np.random.default_rng(0)
+    kinds = [[f"{c}{i}" for i in range(12)] for c in "abcd"]
+    rows = [f"{' '.join(rng.choice(kinds[i % 4], 8))},{rng.random():.6f}" for i in range(400)]
+    (here / "goods.csv").write_text("\n".join(["text,stock", *rows]), encoding="utf-8")
+    asked = "cluster", "goods.csv", "--text", "text", "--view", "stock=stock:number", "-k", "4"
+    told = coem(*asked, "--restarts", "3", "--out", "auto")
+    assert "view 'stock' is left out: its groups share nothing with those of 'text'" in told.stderr
+    assert "pass --evidence fixed to use it all the same" in told.stderr
+    groups = [row["label"] for row in read_rows(here / "auto" / "assignments.csv")]
+    assert all(len(set(groups[kind::4])) == 1 for kind in range(4))
+    assert len(set(groups)) == 4
+    fixed = coem(*asked, "--restarts", "3", "--evidence", "fixed", "--out", "fixed")
+    assert "left out" not in fixed.stderr
+
+
+def read_rows(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

@@ -149,6 +149,14 @@ plain_option = click.option(
     "--plain", is_flag=True, help="FILE is one plain text, as a .txt file is in any case."
 )
 
+evidence_option = click.option(
+    "--evidence",
+    type=click.Choice(["auto", "fixed"]),
+    default="auto",
+    show_default=True,
+    help="auto leaves out views that share nothing with the others; fixed uses all.",
+)
+
 length_option = click.option(
     "--max-length",
     type=click.FloatRange(0),

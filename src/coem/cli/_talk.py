@@ -131,6 +131,7 @@ PYTHON = (
     (r" or tol, or pass tol=0 to run a fixed number of (rounds|iterations)", ""),
     (r"(?<!['\w])(max|min)_(iter|df|features|length)(?!['\w])", r"--\1-\2"),
     (r"\(n_init\)", "(--restarts)"),
+    (r"\bpass evidence='fixed'", "pass --evidence fixed"),
     (r"^sizes:", "--among:"),
     (r"\((label)='([^']*)'\)", r"(--\1 \2)"),
     (r"\b(text|label)='COLUMN'", r"--\1 COLUMN"),

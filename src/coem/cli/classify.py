@@ -6,6 +6,7 @@ import click
 
 from coem.cli._options import (
     config_option,
+    evidence_option,
     folder_options,
     machine_options,
     needed_label,
@@ -38,6 +39,7 @@ class Weight(click.ParamType):
 @click.command("classify", epilog=EXAMPLE)
 @source_argument
 @view_options
+@evidence_option
 @click.option(
     "--label",
     metavar="COLUMN",

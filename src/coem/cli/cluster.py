@@ -6,6 +6,7 @@ import click
 
 from coem.cli._options import (
     config_option,
+    evidence_option,
     fitting_options,
     folder_options,
     length_option,
@@ -29,6 +30,7 @@ Examples:
 @click.command("cluster", epilog=EXAMPLE)
 @source_argument
 @view_options
+@evidence_option
 @length_option
 @size_option
 @click.option(

@@ -40,6 +40,7 @@ def classify(
     max_features: int | None = None,
     ngrams: int = NGRAMS,
     max_length: float | None = CLASS_LENGTH,
+    evidence: str = "auto",
     unlabeled_weight: float | str = UNLABELED_WEIGHT,
     doctor: bool = False,
     folds: int = FOLDS,
@@ -66,6 +67,8 @@ def classify(
         Which words count, as in `cluster`.
     max_length : float, default=20
         Words that a text counts at most: longer ones are scaled down. None counts all.
+    evidence : {"auto", "fixed"}, default="auto"
+        As in `cluster`.
     unlabeled_weight : float or "auto", default="auto"
         The weight of a row without a label, between 0 and 1. "auto" finds it by held-out labels,
         as `MixtureClassifier` does.
@@ -139,6 +142,7 @@ def _model(
         )
     model = MixtureClassifier(
         family=family,
+        evidence=settings["evidence"],
         unlabeled_weight=settings["unlabeled_weight"],
         calibrate=spare,
         max_iter=settings["max_iter"],

@@ -39,6 +39,7 @@ def cluster(
     max_features: int | None = None,
     ngrams: int = NGRAMS,
     max_length: float | None = LENGTH,
+    evidence: str = "auto",
     k: int | None = None,
     label: str | None = None,
     restarts: int = RESTARTS,
@@ -80,6 +81,8 @@ def cluster(
         The longest run of words that counts as one.
     max_length : float, default=150
         Words that a text counts at most: longer ones are scaled down. None counts all.
+    evidence : {"auto", "fixed"}, default="auto"
+        "auto" leaves out views that share nothing with the others; "fixed" uses all views.
     k : int, optional
         The number of groups. If it is None it is chosen, and `notes` says why.
     label : str, optional
@@ -137,7 +140,9 @@ def fit_groups(
     settings: dict[str, Any], views: Any, k: int, family: Any, listener: Listener
 ) -> Any:
     """Fit several runs, and return the central one with the stability of its groups."""
-    model = MixtureClusterer(k, family=family, max_iter=settings["max_iter"], tol=TOL)
+    model = MixtureClusterer(
+        k, family=family, evidence=settings["evidence"], max_iter=settings["max_iter"], tol=TOL
+    )
     with listener.fitting("runs", settings["restarts"]) as bar, listener.noting_warnings():
         return selection.stability(
             model,
