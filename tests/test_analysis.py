@@ -18,7 +18,7 @@ VIEWS = Views(
     words=RNG.poisson(0.4 + 0.5 * np.repeat(np.eye(3, 12), 30, axis=0)),
     links=RNG.poisson(0.3 + 0.7 * np.repeat(np.eye(3, 6), 30, axis=0)),
 )
-COSTS = {"init": "random", "tol": 0, "max_iter": 5, "random_state": 3}
+COSTS = {"init": "random", "tol": 0, "max_iter": 5, "random_state": 3, "evidence": "fixed"}
 
 cases = pytest.mark.parametrize(
     "options",

@@ -58,7 +58,7 @@ def entropy_trace(estimator, X, y):
     views = as_views(X)
     cluster_entropy(y, np.zeros(len(views)))  # raise now if the labels do not fit
     tracer = _Tracer(**estimator.get_params(deep=False) | {"checkpoint": None})
-    tracer.rows, tracer.labels_of_run = views, defaultdict(list)
+    tracer.rows = views
     tracer.fit(views)
     labels = tracer.labels_of_run[tracer.best_run_]
     rounds = zip(tracer.history_, labels, strict=True)
@@ -67,6 +67,10 @@ def entropy_trace(estimator, X, y):
 
 class _Tracer(MixtureClusterer):
     """A clusterer that predicts `rows` after every round, and keeps the labels of each run."""
+
+    def _fit(self, *args, **kwargs):
+        self.labels_of_run = defaultdict(list)  # a fit may start again
+        return super()._fit(*args, **kwargs)
 
     def _look_on(self, mixture):
         def predict(run, theta, past, over):

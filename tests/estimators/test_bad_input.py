@@ -423,7 +423,7 @@ def test_labels(case):
         (1.1, "unlabeled_weight must lie between 0 and 1, got 1.1"),
         (np.nan, "unlabeled_weight must be a number of 0 or more, got nan"),
         (None, "unlabeled_weight must be a number of 0 or more, got None"),
-        ("half", "unlabeled_weight must be a number of 0 or more, got 'half'"),
+        ("half", "unlabeled_weight must be 'auto' or a number, got 'half'"),
     ],
 )
 def test_unlabeled_weight(weight, words):

@@ -29,7 +29,14 @@ def table(n=60, seed=0):
     for i in range(n):
         words = list(WORDS.values())[i % 2]
         drawn = [" ".join(rng.choice(words, size)) for size in (3, 12)]
-        rows.append({"title": drawn[0], "body": drawn[1], "price": i, "refs": [f"r{i % 2}", "r"]})
+        rows.append(
+            {
+                "title": drawn[0],
+                "body": drawn[1],
+                "price": 7 * i % 11 + 0.5,
+                "refs": [f"r{i % 2}", "r"],
+            }
+        )
     return rows
 
 
@@ -81,7 +88,7 @@ def test_the_parameter_takes_a_number_a_flag_or_a_transformer():
     assert reader.fit_transform(TABLE)["lsa"].shape == (60, 2)
     assert not hasattr(own, "components_")
     for latent in (0, 1.5, "yes"):
-        with pytest.raises(ValueError, match="latent must be None, True, a number"):
+        with pytest.raises(ValueError, match="latent must be None, True, 'auto', a number"):
             TextViews({"body": "body"}, latent=latent).fit(TABLE)
 
 
@@ -209,10 +216,10 @@ def test_the_program_predicts_and_informs(run):
 
 
 def test_families_of_the_program():
-    from coem.cli import _job
+    from coem.recipes.views import families as families_of
 
     reader, views = fitted(max_length=5)
-    families = _job.families(reader)
+    families = families_of(reader)
     assert families["latent"] == "von_mises_fisher"
     assert set(families) == set(views.names)
     assert isinstance(views, Views)

@@ -16,6 +16,7 @@ from coem.initialise import Start, prime, prime_apart
 from coem.labels import Knowledge, read_knowledge
 from coem.latent.block import Partition
 from coem.latent.mixture import MixtureTheta
+from coem.records import Records
 from coem.schedules import as_schedule
 from coem.typing import Array
 from coem.views import Views
@@ -29,6 +30,7 @@ class LabelledMixture(ExplainMixin, MixtureFit):
     components_per_class: Any  # a number, a dict, "cv", or a list of candidates
     unlabeled_weight: float | str  # a number, or "auto"
     unlabeled_weight_: float
+    cv_results_: Records
     correspondence: str | dict[int, Any]
     calibrate: bool
     cv: Any  # a number, "loo", a splitter, or splits

@@ -9,8 +9,10 @@ from sklearn.utils import Bunch
 
 from coem.calibration import best_temperature
 from coem.checks import check_number
+from coem.estimators._classifier_methods import ClassifierMethods
 from coem.estimators._held_out import Classifier, held_out, like, splits_of
 from coem.estimators._labelled import RULE
+from coem.estimators._subtopics import is_choice
 from coem.labels import Knowledge, rows_by_class
 from coem.records import Records
 from coem.typing import Array
@@ -29,6 +31,26 @@ def check_unlabeled_weight(value: Any) -> None:
     check_number("unlabeled_weight", value, Real, 0)
     if value > 1:
         raise ValueError(f"unlabeled_weight must lie between 0 and 1, got {value!r}")
+
+
+def set_unlabeled_weight(
+    estimator: ClassifierMethods, X: Any, weight: Array | None, knowledge: Knowledge
+) -> None:
+    """Set the weight of an unlabelled row: the given one, or the one that predicts best."""
+    if not isinstance(estimator.unlabeled_weight, str):
+        estimator.unlabeled_weight_ = float(estimator.unlabeled_weight)
+        return
+    sizes = estimator.components_per_class
+    sizes = 1 if is_choice(sizes) else sizes
+    estimator.unlabeled_weight_, table = find_weight(estimator, X, weight, knowledge, sizes)
+    if table:
+        estimator.cv_results_ = table
+
+
+def with_weight(estimator: Classifier, **changes: Any) -> Classifier:
+    """Return an unfitted classifier with the weight of unlabelled rows that was found."""
+    params = estimator.get_params(deep=False) | {"unlabeled_weight": estimator.unlabeled_weight_}
+    return type(estimator)(**params | changes)
 
 
 def find_weight(

@@ -18,7 +18,8 @@ from coem.estimators._online import OnlineMixin, check_classes
 from coem.estimators._starts import first_classes
 from coem.estimators._subtopics import Sizes, check_sizes, choose, is_choice, sizes_of
 from coem.estimators._types import Folder, Precision, Seed
-from coem.estimators._unlabeled_weight import check_unlabeled_weight, find_weight
+from coem.estimators._unlabeled_weight import check_unlabeled_weight as check_unlabeled
+from coem.estimators._unlabeled_weight import set_unlabeled_weight, with_weight
 from coem.families.named import Named
 from coem.input import read_views
 from coem.io.checkpoint import Checkpoint
@@ -27,7 +28,6 @@ from coem.latent.block import Partition
 from coem.latent.mixture import MixtureTheta
 from coem.posterior import Rule
 from coem.protocols import Engine
-from coem.records import Records
 from coem.schedules import Schedule, StepSize
 from coem.typing import Array
 from coem.views import Views
@@ -51,8 +51,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         Weight of an unlabelled row, between 0 (such rows are not used) and 1: EM-lambda. A row
         that may belong to m of M classes has a weight in between, in proportion to M - m. "auto"
         tries 0.01, 0.1 and 1 on held-out labelled rows, in three folds, and takes the one with the
-        least log loss. It takes 0.1 if there are fewer than three labelled rows per class. See
-        `unlabeled_weight_` and `cv_results_`.
+        least log loss; 0.1 if there are fewer than three labelled rows per class.
     correspondence : {"labels", "em"} or dict, default="labels"
         How to find the class of a component after annealing (Sec. 3.5), that is, if `beta` is a
         schedule. "labels" asks the labelled rows; "em" takes the class of the most similar
@@ -99,9 +98,8 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
     unlabeled_weight_ : float
         The weight of an unlabelled row that the fit used.
     cv_results_ : list of records
-        One per candidate of `components_per_class`: `score`, `n_components`, `objective`. If only
-        `unlabeled_weight` was chosen, one per weight: `unlabeled_weight`, `log_loss` (calibrated)
-        and `accuracy` on `n_rows` held-out rows.
+        One per candidate of `components_per_class`: `score`, `n_components`, `objective`. Or one
+        per weight, if only that was chosen: `unlabeled_weight`, `log_loss`, `accuracy`, `n_rows`.
     calibration_ : Bunch
         With ``calibrate=True``: `inverse_temperature`, and the expected calibration error and the
         log loss on held-out rows, before and after.
@@ -118,8 +116,6 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
     >>> model.predict(X).tolist()
     ['spam', 'spam', 'ham', 'ham']
     """
-
-    cv_results_: Records
 
     def __init__(
         self,
@@ -212,9 +208,9 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         self.classes_ = knowledge.classes
         weight = check_weight(sample_weight, views)
         sizes, saved = self.components_per_class, None
-        self._set_unlabeled_weight(X, weight, knowledge)
+        set_unlabeled_weight(self, X, weight, knowledge)
         if is_choice(sizes):
-            best, table = choose(self._with_weight(), X, y, weight, knowledge)
+            best, table = choose(with_weight(self), X, y, weight, knowledge)
             sizes, params = best.components_per_class, self.get_params(deep=False)
             self.__dict__.update(vars(best) | params)
             self._made_with = self._shape_params()  # the choice, and not what was chosen
@@ -227,25 +223,9 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             saved.clear()
         return self
 
-    def _set_unlabeled_weight(self, X: Any, weight: Array | None, knowledge: Knowledge) -> None:
-        """Set the weight of an unlabelled row: the given one, or the one that predicts best."""
-        if self.unlabeled_weight != "auto":
-            self.unlabeled_weight_ = float(self.unlabeled_weight)
-            return
-        sizes = self.components_per_class
-        sizes = 1 if is_choice(sizes) else sizes
-        self.unlabeled_weight_, table = find_weight(self, X, weight, knowledge, sizes)
-        if table:
-            self.cv_results_ = table
-
-    def _with_weight(self, **changes: Any) -> Self:
-        """Return an unfitted model with the weight of unlabelled rows that was found."""
-        params = self.get_params(deep=False) | {"unlabeled_weight": self.unlabeled_weight_}
-        return type(self)(**params | changes)
-
     def _check_params(self) -> None:
         super()._check_params()
-        check_unlabeled_weight(self.unlabeled_weight)
+        check_unlabeled(self.unlabeled_weight)
         check_sizes(self.components_per_class)
         check_correspondence(self.correspondence)
         if (self.cv is None or isinstance(self.cv, Real | str)) and not is_leave_one_out(self.cv):
@@ -288,7 +268,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         """Return the calibration by folds, with given numbers of components per class."""
         cv = 5 if is_leave_one_out(self.cv) else self.cv
         splits = splits_of(cv, len(knowledge.exact), knowledge, weight, self.random_state)
-        model = like(self._with_weight(components_per_class=sizes))
+        model = like(with_weight(self, components_per_class=sizes))
         return calibration(model, X, weight, knowledge, splits)
 
     @undo_on_error
