@@ -20,7 +20,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import LinearSVC
 from trials import side_by_side, table
 
-from coem import MixtureClassifier, Views
+from coem import MixtureClassifier, PooledClassifier, Views
 from coem.datasets import (
     fetch_20newsgroups,
     fetch_citeseer,
@@ -30,6 +30,7 @@ from coem.datasets import (
     fetch_webkb,
 )
 from coem.families import Multinomial
+from coem.metrics import expected_calibration_error
 from coem.recipes.defaults import CLASS_LENGTH, SMOOTHING, TOL
 from coem.text import LatentDirections
 from coem.text.scaling import shorten
@@ -116,23 +117,26 @@ def judge_all(name, sizes, seeds):
 
 
 def judge(seen, n_labels, seed):
-    """Return the accuracy of each way on the unlabelled rows, and the weight that was found."""
+    """Return the accuracy of each way on the unlabelled rows, and figures of the pool."""
     y, rng = seen["y"], np.random.default_rng([seed, n_labels])
     labelled = np.zeros(len(y), dtype=bool)
     for c in np.unique(y):
         rows = np.flatnonzero(y == c)
         labelled[rng.choice(rows, min(n_labels, max(1, len(rows) // 2)), replace=False)] = True
     given = np.where(labelled, y, -1)
-    model = MixtureClassifier(
+    mixture = MixtureClassifier(
         family=seen["family"], unlabeled_weight="auto", tol=TOL, random_state=seed
     )
-    found = {"coem": model.fit(seen["views"], given).labels_}
+    model = PooledClassifier(mixture).fit(seen["views"], given)
+    found = {"coem": model.labels_, "mixture alone": model.mixture_.labels_}
+    proba = model.predict_proba(seen["views"][~labelled])
     for way, (other, what, takes_all) in BASELINES.items():
         X = seen[what]
         other.fit(*((X, given) if takes_all else (X[labelled], y[labelled])))
         found[way] = other.predict(X)
     scores = {way: (labels == y)[~labelled].mean() for way, labels in found.items()}
-    return scores, model.unlabeled_weight_
+    pool = model.pool_.mixture, model.pool_.linear, model.unlabeled_weight_
+    return scores, (*pool, expected_calibration_error(y[~labelled], proba))
 
 
 def report(title, names, sizes, seeds):
@@ -143,13 +147,16 @@ def report(title, names, sizes, seeds):
         for n in sizes:
             some = [found[name][n, seed] for seed in range(seeds)]
             means = {way: np.mean([scores[way] for scores, _ in some]) for way in some[0][0]}
-            best = max(value for way, value in means.items() if way != "coem")
+            best = max(means[way] for way in BASELINES)
             leads.append((n, means["coem"] - best))
-            weights = "/".join(f"{weight:g}" for _, weight in some)
+            pool = np.mean([extra for _, extra in some], axis=0)
             cells = (f"{value:.3f}" for value in means.values())
-            rows.append([name, n, *cells, f"{means['coem'] - best:+.3f}", weights])
+            rows.append(
+                [name, n, *cells, f"{means['coem'] - best:+.3f}", *map("{:.2f}".format, pool)]
+            )
     print(f"### {title}; accuracy, mean of {seeds} seeds\n")
-    table(["set", "labels", "coem", *BASELINES, "ahead by", "weight"], rows)
+    extra = "ahead by", "mixture counts", "linear counts", "unlabelled weight", "ECE"
+    table(["set", "labels", "coem", "mixture alone", *BASELINES, *extra], rows)
     for n in sizes:
         own = [lead for size, lead in leads if size == n]
         print(f"{n} labels: ahead by {np.mean(own):+.3f} on average, {min(own):+.3f} at worst")

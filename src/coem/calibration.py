@@ -1,10 +1,14 @@
 """Probabilities that are as sure as they are right."""
 
+from collections.abc import Sequence
+
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
 
 from coem.typing import Array
+
+LEAST = -700.0  # a log probability; the exponential of a smaller one is 0
 
 
 def best_temperature(log_proba: Array, truth: Array, weight: Array | None = None) -> float:
@@ -48,3 +52,57 @@ def best_temperature(log_proba: Array, truth: Array, weight: Array | None = None
         return -float((target * log_softmax(inverse_temperature * finite, axis=1)).sum())
 
     return float(np.exp(minimize_scalar(loss, bounds=(-10.0, 3.0), method="bounded").x))
+
+
+def pool_weights(
+    votes: Sequence[Array], truth: Array, prior: Sequence[float], weight: Array | None = None
+) -> Array:
+    """Return how much each of several models counts in their pool.
+
+    The log probabilities of the pool are the sum of those of the models, each times its weight,
+    normalised again (a logarithmic opinion pool). The weights have the least log loss; one that is
+    e times that of `prior`, or 1 / e of it, costs 1 nat more. So few rows leave the weights where
+    they were, and many rows decide.
+
+    Parameters
+    ----------
+    votes : sequence of ndarray of shape (n_rows, n_classes)
+        Log P(class | row) by each model, of rows that it was not fitted on.
+    truth : ndarray of int of shape (n_rows,)
+        The column of the class of each row.
+    prior : sequence of float
+        The weight of each model if there are no rows.
+    weight : ndarray of shape (n_rows,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_models,)
+    """
+    table = np.stack([bounded(vote) for vote in votes])  # (n_models, n_rows, n_classes)
+    start = np.log(np.asarray(prior, dtype=np.float64))
+    mass = np.ones(len(truth)) if weight is None else weight
+    right = table[:, np.arange(len(truth)), truth]
+
+    def loss(log_weights: Array) -> tuple[float, Array]:
+        weights = np.exp(log_weights)
+        log_proba = log_softmax(np.tensordot(weights, table, axes=1), axis=1)
+        expected = (table * np.exp(log_proba)).sum(axis=2)
+        off = log_weights - start
+        value = -float(mass @ log_proba[np.arange(len(truth)), truth]) + float(off @ off)
+        return value, weights * ((expected - right) @ mass) + 2 * off
+
+    bounds = [(value - 5.0, value + 5.0) for value in start]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(np.exp(found.x))
+
+
+def pool(votes: Sequence[Array], weights: Array) -> Array:
+    """Return the log P(class | row) of a pool of models; see `pool_weights`."""
+    total = sum(weight * bounded(vote) for vote, weight in zip(votes, weights, strict=True))
+    return np.asarray(log_softmax(total, axis=1))
+
+
+def bounded(log_proba: Array) -> Array:
+    """Return log probabilities of at least -700, so that no model alone can rule a class out."""
+    return np.maximum(log_proba, LEAST)

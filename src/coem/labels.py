@@ -11,6 +11,7 @@ from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from coem.checks import check_weight
 from coem.typing import Array
 
 
@@ -132,6 +133,23 @@ def all_classes(y: Any, classes: Array) -> Array:
     labels, known, loose = read_loose_labels(y, None)
     named = [label for row, entry in loose.items() for label in _members(entry, row)]
     return np.unique(np.concatenate([classes, _classes(labels[known], named)]))
+
+
+def accuracy(predicted: Array, y: Any, classes: Array, sample_weight: Any = None) -> float:
+    """Return the share of the rows with a label that have the right class.
+
+    Rows without a label do not count. A row with a set of classes counts as right if the
+    prediction is one of them.
+    """
+    # With the classes of `y`, so that a row of a class that the model does not know is wrong.
+    knowledge = read_knowledge(y, len(predicted), all_classes(y, classes))
+    rows = knowledge.certainty > 0
+    if not rows.any():
+        raise ValueError("y has no labelled row, so there is nothing to score")
+    place = np.searchsorted(knowledge.classes, predicted)
+    right = knowledge.allowed[np.arange(len(place)), place]
+    weight = check_weight(sample_weight, predicted[:, np.newaxis])
+    return float(np.average(right[rows], weights=None if weight is None else weight[rows]))
 
 
 def read_loose_labels(y: Any, n_rows: int | None) -> tuple[Array, Array, dict[int, Loose]]:

@@ -6,6 +6,7 @@ from coem.estimators.aspect import AspectModel
 from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer
 from coem.estimators.hmm import HiddenMarkovModel
+from coem.estimators.pooled import PooledClassifier
 from coem.estimators.spherical import SphericalKMeans
 from coem.estimators.traffic import TrafficModel
 
@@ -14,6 +15,7 @@ __all__ = [
     "HiddenMarkovModel",
     "MixtureClassifier",
     "MixtureClusterer",
+    "PooledClassifier",
     "SphericalKMeans",
     "TrafficModel",
     "couple",

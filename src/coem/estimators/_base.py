@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from coem.coupling import as_coupling
 from coem.estimators._params import MixtureParams
 from coem.estimators._views_model import ViewsModel
-from coem.evidence import listen, warn_silent
+from coem.evidence import Speaking, listen, warn_silent
 from coem.input import read_views
 from coem.latent.block import Block, Partition
 from coem.latent.fitted import Fitted
@@ -36,6 +36,8 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
     transition_: Records
     silent_views_: tuple[str, ...]
     shared_information_: Array
+
+    _heard: Speaking  # what an earlier fit to the same rows has found; see `hear_as`
 
     _has_rows: Array  # which views count in the mixture weights
     _stats: Running[Expected] | None  # of the batches of `partial_fit`; None after `fit`
@@ -79,12 +81,20 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
         if isinstance(self.init, BaseMixture):  # its parameters were made without these views
             self.silent_views_ = self.init._left_out()
         elif self.evidence == "auto" and len(part.views) > 1:
-            found = listen(self._emissions().families, part, self._n_components())
+            found = self.__dict__.pop("_heard", None)  # by an earlier fit to the same rows
+            if found is None:
+                found = listen(self._emissions().families, part, self._n_components())
             self.shared_information_ = found.shared
             names = zip(self.view_names_, found.silent, strict=True)
             self.silent_views_ = tuple(name for name, silent in names if silent)
             warn_silent(self.view_names_, found)
         return replace(part, empty=self._silenced(part.empty, part.n_rows))
+
+    def hear_as(self, other: "BaseMixture") -> None:
+        """Let the next fit leave out the views that `other` left out of the same rows."""
+        if self.evidence == "auto" and len(getattr(other, "shared_information_", ())):
+            silent = np.isin(other.view_names_, other.silent_views_)
+            self._heard = Speaking(silent, other.shared_information_)
 
     def _silenced(self, empty: Array | None, n_rows: int) -> Array | None:
         """Return which rows are empty in which view; all of them in the views that are left out."""

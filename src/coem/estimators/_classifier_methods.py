@@ -8,10 +8,9 @@ from scipy.special import log_softmax
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from coem.checks import check_weight
 from coem.estimators._correspondence import by_hand, check_correspondence
 from coem.estimators._labelled import LabelledMixture
-from coem.labels import all_classes, read_knowledge
+from coem.labels import accuracy, read_knowledge
 from coem.latent.fitted import Fitted
 from coem.latent.leave_out import leave_one_out
 from coem.typing import Array
@@ -58,16 +57,7 @@ class ClassifierMethods(LabelledMixture):
         Rows without a label do not count. A row with a set of classes counts as right if the
         prediction is one of them.
         """
-        predicted = self.predict(X)
-        # With the classes of `y`, so that a row of a class that the model does not know is wrong.
-        knowledge = read_knowledge(y, len(predicted), all_classes(y, self.classes_))
-        rows = knowledge.certainty > 0
-        if not rows.any():
-            raise ValueError("y has no labelled row, so there is nothing to score")
-        place = np.searchsorted(knowledge.classes, predicted)
-        right = knowledge.allowed[np.arange(len(place)), place]
-        weight = check_weight(sample_weight, predicted[:, np.newaxis])
-        return float(np.average(right[rows], weights=None if weight is None else weight[rows]))
+        return accuracy(self.predict(X), y, self.classes_, sample_weight)
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Return P(class | row) of the labelled rows, each by the model without that row.

@@ -36,18 +36,25 @@ class ExplainMixin(BaseMixture):
             to a Bunch of `features`, their `contributions`, and `rest`, the part that belongs to no
             single feature. `prior`, all contributions and all rests add up to `log_odds`.
         """
+        return self._explain_rows(X, None)
+
+    def _explain_rows(self, X: Any, pairs: Array | None) -> list[Bunch]:
+        """Return the explanations of rows, between two given classes each if there are `pairs`."""
         part, fitted = self._part(X), self._fitted()
         if len({self._label_of(component) for component in range(self._n_components())}) < 2:
             raise ValueError(
                 "explain compares two components, or two classes, and the model has only one"
             )
         rows = [block.one_row(i) for block in part.blocks for i in range(block.n_rows)]
+        asked = [None] * len(rows) if pairs is None else pairs.tolist()
         with self._engine() as engine:
-            return engine.map(lambda row: self._explain_row(fitted, row), rows)
+            return engine.map(
+                lambda task: self._explain_row(fitted, *task), list(zip(rows, asked, strict=True))
+            )
 
-    def _explain_row(self, fitted: Fitted, row: Block) -> Bunch:
+    def _explain_row(self, fitted: Fitted, row: Block, pair: list[int] | None) -> Bunch:
         """Return the explanation of a block of one row."""
-        label, against = self._rivals(fitted.joint(row, 1.0).log_posterior[0])
+        label, against = self._rivals(fitted.joint(row, 1.0).log_posterior[0], pair)
         log_weights = fitted.log_weights
         prior = float(log_weights[label] - log_weights[against])
         return Bunch(
@@ -56,7 +63,7 @@ class ExplainMixin(BaseMixture):
             **log_odds(self.theta_, self._emissions(), row, label, against, prior),
         )
 
-    def _rivals(self, log_joint: Array) -> tuple[int, int]:
+    def _rivals(self, log_joint: Array, pair: list[int] | None) -> tuple[int, int]:
         """Return the best and the second best component for the log joint (k,) of a row."""
-        best, second = np.argsort(-log_joint, kind="stable")[:2].tolist()
+        best, second = pair or np.argsort(-log_joint, kind="stable")[:2].tolist()
         return best, second

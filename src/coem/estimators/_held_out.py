@@ -30,22 +30,35 @@ def held_out(
     sample_weight: Any,
     knowledge: Knowledge,
     splits: Iterable[Split],
+    *,
+    stay: bool = False,
+    heard: ClassifierMethods | None = None,
 ) -> tuple[Array, Array, Array]:
     """Return the rows of all folds, their log P(class | row), and the number of their fold.
 
     For each fold of `splits`, a model with the parameters of `model` is fitted to the other rows.
+    With `stay`, the rows of the fold stay in the fit without their labels, so that they are judged
+    as the unlabelled rows of a fit are. All folds then have the same rows: they leave out the views
+    that `heard`, a model of these rows, or else the first fold has found to be silent.
     """
     views, y = as_views(X), knowledge.labels()
     rows, parts, folds = [], [], []
     for fold, (train, test) in enumerate(splits):
         _check_train(y[train], knowledge, fold)
         one = like(model)
+        if stay:
+            shown = y.copy()
+            shown[test] = None
+            train = np.union1d(train, test)
+            if heard is not None:
+                one.hear_as(heard)
         if not isinstance(model.init, str):
             one.set_params(init=np.asarray(model.init)[train])  # responsibilities of the rows
         weight = None if sample_weight is None else np.asarray(sample_weight)[train]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the fit to all rows warns
-            one.fit(views[train], y[train], sample_weight=weight)
+            one.fit(views[train], (shown if stay else y)[train], sample_weight=weight)
+        heard = one
         rows.append(test)
         parts.append(one.predict_log_proba(views[test]))
         folds.append(np.full(len(test), fold))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.utils import Bunch
 
 from coem.checks import check_weight
 from coem.estimators._correspondence import allowed_components, by_hand, by_labels, by_model
@@ -21,7 +22,7 @@ from coem.schedules import as_schedule
 from coem.typing import Array
 from coem.views import Views
 
-RULE = 0.1  # the weight of an unlabelled row if there are too few labels to choose it by
+RULE = 0.05  # the weight of an unlabelled row if there are too few labels to choose it by
 
 
 class LabelledMixture(ExplainMixin, MixtureFit):
@@ -70,14 +71,18 @@ class LabelledMixture(ExplainMixin, MixtureFit):
             out[:, c] = logsumexp(log_proba[:, self.component_classes_ == c], axis=1)
         return out
 
-    def _rivals(self, log_joint: Array) -> tuple[int, int]:
+    def _rivals(self, log_joint: Array, pair: list[int] | None) -> tuple[int, int]:
         """Return the best component of the best class, and that of the second best class."""
         by_class = self._by_class(log_joint[np.newaxis])[0]
         best, second = (
             int(np.where(self.component_classes_ == c, log_joint, -np.inf).argmax())
-            for c in np.argsort(-by_class, kind="stable")[:2]
+            for c in pair or np.argsort(-by_class, kind="stable")[:2]
         )
         return best, second
+
+    def explain_pairs(self, X: Any, pairs: Array) -> list[Bunch]:
+        """Return what `explain` does, between two given classes of each row, (n_rows, 2)."""
+        return self._explain_rows(X, pairs)
 
     # -- labels of rows ----------------------------------------------------------------------
 

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from coem.estimators._base import BaseMixture
+from coem.estimators._linear import LinearModel, ViewScale, Weights
 from coem.estimators.aspect import AspectModel
 from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer
 from coem.estimators.hmm import HiddenMarkovModel
+from coem.estimators.pooled import PooledClassifier
 from coem.estimators.spherical import SphericalKMeans
 from coem.estimators.traffic import TrafficModel
 from coem.families.base import AnyFamily, Family
@@ -105,6 +107,29 @@ def check_classifier(model: MixtureClassifier) -> None:
         need(isinstance(model.calibration_.inverse_temperature, Real), "calibration_")
 
 
+def check_pool(model: PooledClassifier) -> None:
+    """Raise unless the regression and the weights fit the mixture."""
+    if not hasattr(model, "pool_"):
+        return
+    mixture, linear, k = model.mixture_, model.linear_, len(model.classes_)
+    need(isinstance(mixture, MixtureClassifier) and hasattr(mixture, "theta_"), "mixture_")
+    need(np.array_equal(mixture.classes_, model.classes_), "classes_")
+    need(widths_of(model) == widths_of(mixture), "mixture_")
+    need(isinstance(linear, LinearModel) and is_table_of(linear.intercept, k), "linear_")
+    need(set(linear.scales) == set(linear.weights) <= set(model.view_names_), "linear_")
+    for name, (columns, coef) in linear.weights.items():
+        scale = linear.scales[name]
+        width = len(scale.scale)
+        need(is_table_of(scale.scale, width) and is_table_of(scale.centre, width), "linear_")
+        need(scale.kind in ("counts", "directions", "numbers"), "linear_")
+        need(isinstance(columns, np.ndarray) and columns.ndim == 1, "linear_")
+        need(columns.dtype.kind == "i" and is_table_of(coef, k, len(columns)), "linear_")
+        need(not len(columns) or 0 <= columns.min() <= columns.max() < width, "linear_")
+    for name in ("mixture", "linear"):
+        value = model.pool_[name]
+        need(isinstance(value, Real) and 0 < float(value) < np.inf, "pool_")
+
+
 def check_sphere(model: SphericalKMeans) -> None:
     """Raise unless the concept vectors fit the views."""
     if not hasattr(model, "cluster_centers_"):
@@ -148,6 +173,9 @@ register(
     drop=("random_state", "init", "cv"),
     check=check_classifier,
 )
+for _part in (LinearModel, ViewScale, Weights):
+    register(_part)
+register(PooledClassifier, drop=("cv",), check=check_pool)
 register(HiddenMarkovModel, skip=THIS_MACHINE, drop=("random_state", "init"), check=check_chain)
 register(SphericalKMeans, drop=("random_state", "init"), check=check_sphere)
 for _cls, _check in ((AspectModel, check_aspects), (TrafficModel, check_traffic)):

@@ -64,17 +64,29 @@ def find_weight(
     nothing is tried.
     """
     nothing = knowledge.certainty.all()
-    if nothing or not _enough(knowledge, sample_weight) or not isinstance(estimator.init, str):
+    if nothing or not enough(knowledge, sample_weight) or not isinstance(estimator.init, str):
         return (1.0 if nothing else RULE), Records()
     splits = splits_of(
         FOLDS, len(knowledge.exact), knowledge, sample_weight, estimator.random_state
     )
-    table = Records()
+    tries = {}
     for weight in WEIGHTS:
         model = like(estimator, unlabeled_weight=weight, components_per_class=sizes)
-        rows, log_proba, _ = held_out(model, X, sample_weight, knowledge, splits)
-        truth = knowledge.codes[rows]
-        mass = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        rows, tries[weight], _ = held_out(model, X, sample_weight, knowledge, splits)
+    return best_weight(tries, rows, knowledge, sample_weight)
+
+
+def best_weight(
+    tries: dict[float, Array], rows: Array, knowledge: Knowledge, sample_weight: Array | None
+) -> tuple[float, Records]:
+    """Return the weight with the least log loss, and a record for each.
+
+    `tries` maps each weight to the log P(class | row) of the held-out `rows`.
+    """
+    table = Records()
+    truth = knowledge.codes[rows]
+    mass = None if sample_weight is None else np.asarray(sample_weight)[rows]
+    for weight, log_proba in tries.items():
         sharpness = best_temperature(log_proba, truth, mass)
         fair = log_softmax(sharpness * np.maximum(log_proba, -1e300), axis=1)
         picked = fair[np.arange(len(rows)), truth]
@@ -90,7 +102,7 @@ def find_weight(
     return min(table, key=lambda record: record.log_loss).unlabeled_weight, table
 
 
-def _enough(knowledge: Knowledge, weight: Array | None) -> bool:
+def enough(knowledge: Knowledge, weight: Array | None) -> bool:
     """Return whether labels suffice: three per class on average, beyond the only ones."""
     known = knowledge.exact if weight is None else knowledge.exact & (weight > 0)
     sizes = [len(rows) for rows in rows_by_class(knowledge.codes, known)]

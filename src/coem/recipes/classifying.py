@@ -6,10 +6,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from coem import selection
-from coem.estimators import MixtureClassifier
+from coem.estimators import MixtureClassifier, PooledClassifier
 from coem.recipes.defaults import (
     CLASS_LENGTH,
     FOLDS,
@@ -54,7 +53,8 @@ def classify(
 ) -> Result:
     """Learn classes from rows with a label, and predict the others, as ``coem classify`` does.
 
-    Rows without a label help to learn (semi-supervised EM).
+    Rows without a label help to learn (semi-supervised EM). A regression on the labelled rows
+    helps too; labels that are held out decide how much each counts.
 
     Parameters
     ----------
@@ -103,48 +103,20 @@ def classify(
     check_labels(labels, settings["label"])
     reader = text_views(settings, documents, latent="auto")
     data = to_views(reader, documents, listener, leave_out=settings["label"])
-    parts = _folds(settings, labels)
     with listener.noting_warnings(), _without_restarts():
-        family = class_families(reader, data)
-        model, advice = _model(settings, data, labels, parts, family, listener)
-        found = _fit(model, data, labels, parts, listener)
-    return _result(job, reader, data, labels, model, found, advice)
+        mixture, advice = _mixture(settings, data, labels, class_families(reader, data), listener)
+        model = _fit(mixture, settings, data, labels, listener)
+    return _result(job, reader, data, labels, model, advice)
 
 
-def _folds(settings: dict[str, Any], labels: np.ndarray) -> list[Any]:
-    """Return the rows to train and to test on per fold; no folds if there are too few labels."""
-    most = int(min(settings["folds"], (labels != "").sum() - len(set(labels) - {""})))
-    if most < 2:
-        return []
-    folds = selection.LabeledKFold(most, random_state=settings["seed"])
-    return list(folds.split(np.zeros((len(labels), 1)), labels))
-
-
-def _can_hold_out(labels: np.ndarray) -> bool:
-    """Return whether two labels can be held out while each class keeps one to learn from."""
-    _, sizes = np.unique(labels[labels != ""].astype(str), return_counts=True)
-    return bool(sizes[sizes > 1].sum() >= 2)
-
-
-def _model(
-    settings: dict[str, Any],
-    views: Any,
-    labels: np.ndarray,
-    folds: list[Any],
-    family: Any,
-    listener: Listener,
+def _mixture(
+    settings: dict[str, Any], views: Any, labels: np.ndarray, family: Any, listener: Listener
 ) -> tuple[Any, dict[str, str]]:
-    """Return the model to fit, and the advice of the doctor if it is asked for."""
-    spare = all(_can_hold_out(labels[train]) for train, _ in folds) and _can_hold_out(labels)
-    if not spare:
-        listener.note(
-            "too few labels to calibrate by: the probabilities are surer than they should be"
-        )
+    """Return the mixture to fit, and the advice of the doctor if it is asked for."""
     model = MixtureClassifier(
         family=family,
         evidence=settings["evidence"],
         unlabeled_weight=settings["unlabeled_weight"],
-        calibrate=spare,
         max_iter=settings["max_iter"],
         tol=TOL,
         n_jobs=n_jobs(settings),
@@ -170,32 +142,39 @@ def _without_restarts() -> Iterator[None]:
         warnings.warn(text, warning.category, stacklevel=2)
 
 
-def _fit(model: Any, views: Any, labels: Any, folds: list[Any], listener: Listener) -> Any:
-    """Fit the model, and return the predictions for held-out labels, or None without folds.
-
-    The folds take the weight of unlabelled rows that all labels together have found.
-    """
-    found = None
-    with listener.fitting("the fit, and folds", len(folds) + 1) as bar:
+def _fit(
+    mixture: Any, settings: dict[str, Any], views: Any, labels: Any, listener: Listener
+) -> PooledClassifier:
+    """Fit the pool of the mixture and a regression, and say what it found."""
+    folds = int(min(settings["folds"], (labels != "").sum() - len(set(labels) - {""})))
+    model = PooledClassifier(mixture, cv=folds if folds >= 2 else None)
+    with listener.fitting("the fits, with folds of the labels held out", None):
         model.fit(views, labels)
-        bar.step()
-        if folds:
-            like = clone(model).set_params(unlabeled_weight=model.unlabeled_weight_)
-            step = {"on_fold": lambda fold: bar.step()}
-            found = selection.held_out(like, views, labels, cv=folds, **step)
-    if model.unlabeled_weight == "auto":
+    if mixture.unlabeled_weight == "auto":
         listener.note(_said_weight(model))
-    return found
+    listener.note(_said_pool(model))
+    return model
 
 
 def _said_weight(model: Any) -> str:
     """Say how much a row without a label counts, and why."""
-    tried = getattr(model, "cv_results_", ())
     said = f"a row without a label counts {model.unlabeled_weight_:g} (unlabeled_weight="
-    if not tried:
+    if not model.cv_results_:
         return f"{said}{model.unlabeled_weight_:g}): there are too few labels to choose it by"
+    tried = model.cv_results_
     losses = ", ".join(f"{r.log_loss:.3f} with {r.unlabeled_weight:g}" for r in tried)
     return f"{said}{model.unlabeled_weight_:g}): log loss on held-out labels {losses}"
+
+
+def _said_pool(model: Any) -> str:
+    """Say how much mixture and regression count, and why."""
+    found = model.pool_
+    said = f"the mixture counts {found.mixture:.2g} and the regression {found.linear:.2g}"
+    if "n_rows" not in found:
+        return (
+            f"{said}: there are too few labels to hold any out, and probabilities may be too sure"
+        )
+    return f"{said}, by {found.n_rows:,} labels that were held out"
 
 
 def _result(
@@ -203,21 +182,22 @@ def _result(
     reader: Any,
     views: Any,
     labels: np.ndarray,
-    model: Any,
-    found: Any,
+    model: PooledClassifier,
     advice: dict[str, str],
 ) -> Result:
     """Return what was found. The story reads the rows; all figures use that reading."""
+    found = _held_out(model, labels)
     story = job.tell(model, views, reader, labels=labels, held_out=found)
-    known = labels != ""
+    known, mixture = labels != "", model.mixture_
     figures = {
         "k": len(model.classes_),
         "unlabeled_weight": float(model.unlabeled_weight_),
+        "pool": {"mixture": model.pool_.mixture, "linear": model.pool_.linear},
         "labelled": int(known.sum()),
         "unlabelled": int((~known).sum()),
-        "objective": float(model.objective_),
-        "rounds": int(model.n_iter_),
-        "converged": bool(model.converged_),
+        "objective": float(mixture.objective_),
+        "rounds": int(mixture.n_iter_),
+        "converged": bool(mixture.converged_),
         "classes": _class_sizes(model.classes_, labels, story.assignments),
         "accuracy": None if found is None else found.accuracy,
         "accuracy_error": None if found is None else found.error,
@@ -226,6 +206,15 @@ def _result(
     }
     given = {"given": np.where(known, labels, None)}
     return job.result(model, views, reader, story, figures=figures, columns=given)
+
+
+def _held_out(model: PooledClassifier, labels: np.ndarray) -> Any:
+    """Return what the fit said of labels that it held out, or None if there are none."""
+    rows, folds, proba = (model.held_out_[name] for name in ("rows", "folds", "proba"))
+    if not len(rows):
+        return None
+    right = model.classes_[proba.argmax(axis=1)] == labels[rows]
+    return selection.HeldOut(rows, folds, model.classes_, proba, right)
 
 
 def _class_sizes(classes: Any, labels: np.ndarray, assignments: Any) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """How each kind of model is asked about rows."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -106,6 +107,13 @@ def _read_classifier(model, views):
         empty=empty,
         **_facts_of_families(model),
     )
+
+
+def _read_pool(model, views):
+    """Read a pool: its mixture, with the probabilities of the pool."""
+    proba = model.predict_proba(views)
+    reading = _read_classifier(model.mixture_, views)
+    return replace(reading, groups=proba.argmax(axis=1), closeness=proba, proba=proba)
 
 
 def _choices(view_proba, empty):
@@ -270,6 +278,7 @@ def _read_tree(model, views):
 
 # The first attribute that a fitted model has decides how it is read.
 READERS = {
+    "pool_": _read_pool,
     "component_classes_": _read_classifier,
     "theta_": _read_clusterer,
     "y_given_h_": _read_aspects,

@@ -1,0 +1,183 @@
+"""How a pool finds the weights of its models, and what its features say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from coem.calibration import pool, pool_weights
+from coem.estimators._held_out import Split, held_out, like, splits_of
+from coem.estimators._labelled import RULE
+from coem.estimators._linear import LinearModel, features_of
+from coem.estimators._unlabeled_weight import WEIGHTS, best_weight, enough
+from coem.estimators.classifier import MixtureClassifier
+from coem.labels import Knowledge, rows_by_class
+from coem.metrics import expected_calibration_error
+from coem.records import Records
+from coem.typing import Array
+from coem.views import Views
+
+PRIOR = 0.1, 1.0  # the weights of mixture and regression before any label is held out
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """The rows of a fit, what is known of them, and how labelled rows are held out."""
+
+    views: Views
+    knowledge: Knowledge
+    weight: Array | None
+    cv: Any
+
+    @property
+    def labelled(self) -> Array:
+        """The rows with exactly one label, and a weight."""
+        known = self.knowledge.exact
+        return np.flatnonzero(known if self.weight is None else known & (self.weight > 0))
+
+    @property
+    def some_unlabelled(self) -> bool:
+        """Whether any row has less than a label."""
+        return not self.knowledge.certainty.all()
+
+    def splits(self, random_state: Any) -> list[Split]:
+        """Return the folds; none if a class has only one label, and so no row can be held out."""
+        if self.cv is None:
+            return []
+        known = np.isin(np.arange(len(self.knowledge.exact)), self.labelled)
+        sizes = [len(rows) for rows in rows_by_class(self.knowledge.codes, known)]
+        if sum(size for size in sizes if size > 1) < 2:
+            return []
+        n_rows = len(self.knowledge.exact)
+        return splits_of(self.cv, n_rows, self.knowledge, self.weight, random_state)
+
+    def ask(self, model: MixtureClassifier, splits: list[Split]) -> Array:
+        """Return what models like this one say of the rows of each fold: log P(class | row)."""
+        if not splits:
+            return np.empty((0, len(self.knowledge.classes)))
+        stay = self.some_unlabelled
+        return held_out(model, self.views, self.weight, self.knowledge, splits, stay=stay)[1]
+
+
+@dataclass(frozen=True)
+class Votes:
+    """What the mixture says of rows that were held out."""
+
+    mixture: MixtureClassifier  # fitted to all rows
+    table: Records  # a record per weight of unlabelled rows that was tried
+    tests: list[Array]  # the rows of each fold
+    log_proba: Array  # (n_held_out, n_classes), fold after fold
+
+
+def vote(mixture: MixtureClassifier, ballot: Ballot) -> Votes:
+    """Fit the mixture to all rows, and to each fold.
+
+    Every weight of unlabelled rows is tried on the folds if it has to be found; the predictions
+    of the best one are kept, so that nothing is fitted twice.
+    """
+    splits = ballot.splits(mixture.random_state)
+    tries = {}
+    for weight in _weights(mixture, ballot, splits):
+        model = like(mixture, unlabeled_weight=weight)
+        tries[weight] = ballot.ask(model, splits)
+    tests = [test for _, test in splits]
+    best, table = next(iter(tries)), Records()
+    if len(tries) > 1:
+        best, table = best_weight(tries, np.concatenate(tests), ballot.knowledge, ballot.weight)
+    fitted = like(mixture, unlabeled_weight=best, verbose=mixture.verbose)
+    fitted.fit(ballot.views, ballot.knowledge.labels(), sample_weight=ballot.weight)
+    return Votes(fitted, table, tests, tries[best])
+
+
+def _weights(
+    mixture: MixtureClassifier, ballot: Ballot, splits: Sequence[Split]
+) -> tuple[float, ...]:
+    """Return the weights of unlabelled rows to try."""
+    given = mixture.unlabeled_weight
+    if not isinstance(given, str):
+        return (float(given),)
+    if not ballot.some_unlabelled:
+        return (1.0,)
+    return WEIGHTS if splits and enough(ballot.knowledge, ballot.weight) else (RULE,)
+
+
+def weigh(ballot: Ballot, found: Votes, answers: Sequence[Array]) -> tuple[Bunch, Bunch]:
+    """Return the weights of the pool, and what it says of the rows that were held out.
+
+    `answers` are those of the regression, fold by fold. What is said of a fold is by the weights
+    that the other folds give.
+    """
+    n_classes = len(ballot.knowledge.classes)
+    if not found.tests:
+        nothing = np.zeros(0, dtype=np.intp)
+        empty = Bunch(rows=nothing, folds=nothing, proba=np.zeros((0, n_classes)))
+        return Bunch(mixture=PRIOR[0], linear=PRIOR[1]), empty
+    rows = np.concatenate(found.tests)
+    folds = np.repeat(np.arange(len(found.tests)), [len(test) for test in found.tests])
+    votes, truth = (found.log_proba, np.concatenate(answers)), ballot.knowledge.codes[rows]
+    mass = np.ones(len(rows)) if ballot.weight is None else ballot.weight[rows]
+    log_proba = np.empty_like(votes[0])
+    for fold in range(len(found.tests)):
+        mine = folds == fold
+        others = ~mine
+        weights = pool_weights([v[others] for v in votes], truth[others], PRIOR, mass[others])
+        log_proba[mine] = pool([v[mine] for v in votes], weights)
+    mixture, linear = pool_weights(votes, truth, PRIOR, mass).tolist()
+    proba = np.exp(log_proba)
+    right = proba.argmax(axis=1) == truth
+    figures = Bunch(
+        mixture=mixture,
+        linear=linear,
+        n_rows=len(rows),
+        accuracy=float(np.average(right, weights=mass)),
+        log_loss=float(-np.average(log_proba[np.arange(len(rows)), truth], weights=mass)),
+        ece=expected_calibration_error(truth, proba, sample_weight=mass),
+    )
+    return figures, Bunch(rows=rows, folds=folds, proba=proba)
+
+
+def explained(
+    mixture: MixtureClassifier, linear: LinearModel, weights: Bunch, views: Views, log_proba: Array
+) -> list[Bunch]:
+    """Return which features speak for the best class of each row, against the second best."""
+    pairs = np.argsort(-log_proba, axis=1, kind="stable")[:, :2]
+    features = features_of(linear.scales, mixture.families_, views)
+    found = []
+    for i, told in enumerate(mixture.explain_pairs(views, pairs)):
+        best, second = pairs[i].tolist()
+        bias = float(linear.intercept[best] - linear.intercept[second])
+        prior = weights.mixture * told.prior + weights.linear * bias
+        parts = {}
+        for name, part in told.views.items():
+            of_mixture = Bunch(
+                features=part.features,
+                contributions=weights.mixture * part.contributions,
+                rest=weights.mixture * part.rest,
+            )
+            if name in features:
+                columns, terms = linear.terms(name, features[name][[i]])
+                add = weights.linear * (terms[:, best] - terms[:, second])
+                of_mixture = _added(of_mixture, columns, add)
+            parts[name] = of_mixture
+        total = sum(float(np.sum(part.contributions)) + part.rest for part in parts.values())
+        found.append(
+            Bunch(
+                label=told.label,
+                against=told.against,
+                log_odds=prior + total,
+                prior=prior,
+                views=parts,
+            )
+        )
+    return found
+
+
+def _added(part: Bunch, columns: Array, terms: Array) -> Bunch:
+    """Return the part of a view with the terms of some columns added."""
+    both = np.concatenate([part.features, columns]).astype(np.intp)
+    features, place = np.unique(both, return_inverse=True)
+    values = np.concatenate([part.contributions, terms])
+    sums = np.bincount(place, weights=values, minlength=len(features))
+    return Bunch(features=features, contributions=sums, rest=part.rest)

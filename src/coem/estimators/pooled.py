@@ -1,0 +1,267 @@
+"""Classification by a mixture and a linear classifier together."""
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from coem.calibration import pool
+from coem.checks import check_number, check_weight, undo_on_error
+from coem.estimators._held_out import is_leave_one_out
+from coem.estimators._linear import LinearModel, encoded, features_of, fit_linear, scale_of
+from coem.estimators._pool import Ballot, Votes, explained, vote, weigh
+from coem.estimators._subtopics import is_choice
+from coem.estimators.classifier import MixtureClassifier
+from coem.input import read_views
+from coem.io.model_file import Saves
+from coem.labels import Knowledge, accuracy, read_knowledge
+from coem.records import Records
+from coem.typing import Array
+from coem.views import Views
+
+
+def _of_mixture(name: str) -> Any:
+    """Return a property that is the attribute of the fitted mixture."""
+    return property(lambda self: getattr(self.mixture_, name), doc=f"`{name}` of the mixture.")
+
+
+class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
+    r"""Classify rows by a mixture and a logistic regression together, when some rows have labels.
+
+    The mixture learns from all rows, the logistic regression from those with labels. With few
+    labels the mixture knows more, with many labels often the regression does. How much each counts
+    is found on labelled rows that are held out, and makes the probabilities calibrated at once:
+
+    .. math:: \log P(c \mid x) = a \log P_{mixture}(c \mid x) + b \log P_{linear}(c \mid x) + const
+
+    The regression sees the same views: counts as roots, weighted by how rare they are, in rows of
+    length 1; directions as they are; numbers standardised. Views that are left out of the mixture
+    are left out here too.
+
+    Parameters
+    ----------
+    mixture : MixtureClassifier, optional
+        The mixture; None stands for ``MixtureClassifier(unlabeled_weight="auto")``. It is cloned.
+        Its `n_jobs` and `random_state` serve the whole fit.
+    C : float, default=10.0
+        Inverse strength of the penalty of the regression, as in scikit-learn.
+    cv : int, splitter, iterable or None, default=5
+        How labelled rows are held out, as for `MixtureClassifier`. A row that is held out stays in
+        the fit without its label, if there are rows without labels. None holds out nothing.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    mixture_ : MixtureClassifier
+        The fitted mixture.
+    linear_ : LinearModel
+        The fitted regression: `weights` by view, with `columns` and `coef`, and `intercept`.
+    pool_ : Bunch
+        `mixture` and `linear`, the weights a and b. If rows were held out: their number `n_rows`,
+        and the `accuracy`, `log_loss` and `ece` (expected calibration error) of the pool on them,
+        each with weights that were found on the other folds.
+    held_out_ : Bunch
+        The held-out `rows`, the number of their `folds`, and their `proba`, of shape
+        (n_held_out, n_classes); without any rows if nothing was held out.
+    unlabeled_weight_ : float
+        The weight of an unlabelled row in the mixture.
+    cv_results_ : list of records
+        One per weight of unlabelled rows that was tried, as for `MixtureClassifier`.
+    labels_ : ndarray of shape (n_rows,)
+        Class of every training row, as `predict` returns it.
+    view_names_ : tuple of str
+        The views.
+    objective_, history_, runs_, n_iter_, converged_, silent_views_
+        Those of the mixture.
+
+    Notes
+    -----
+    With too few labels to hold any out, a is 0.1 and b is 1. A weight that is e times as large, or
+    as small, must improve the log likelihood of the held-out labels by 1 nat.
+    docs/evidence.md has the measurements.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coem import PooledClassifier
+    >>> X = np.array([[5, 1, 0], [4, 0, 0], [0, 1, 3], [0, 0, 6]])
+    >>> model = PooledClassifier().fit(X, ["spam", "", "", "ham"])
+    >>> model.predict(X).tolist()
+    ['spam', 'spam', 'ham', 'ham']
+    """
+
+    classes_: Array
+    mixture_: MixtureClassifier
+    linear_: LinearModel
+    pool_: Bunch
+    held_out_: Bunch
+    unlabeled_weight_: float
+    cv_results_: Records
+    labels_: Array
+    view_names_: tuple[str, ...]
+    view_widths_: tuple[int, ...]
+
+    objective_ = _of_mixture("objective_")
+    history_ = _of_mixture("history_")
+    runs_ = _of_mixture("runs_")
+    n_iter_ = _of_mixture("n_iter_")
+    converged_ = _of_mixture("converged_")
+    silent_views_ = _of_mixture("silent_views_")
+
+    def __init__(
+        self, mixture: MixtureClassifier | None = None, *, C: float = 10.0, cv: Any = 5
+    ) -> None:
+        self.mixture = mixture
+        self.C = C
+        self.cv = cv
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of scikit-learn, which are those of the mixture."""
+        tags = super().__sklearn_tags__()
+        own = self._mixture().__sklearn_tags__()
+        tags.input_tags, tags.classifier_tags = own.input_tags, own.classifier_tags
+        return tags
+
+    @undo_on_error
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : matrix, list, dict or Views
+            Rows with one or several views.
+        y : array of shape (n_rows,)
+            Labels, as for `MixtureClassifier`. Every class needs a row that has it alone.
+        sample_weight : array of shape (n_rows,), optional
+            A row with a weight of 2 counts like two equal rows.
+
+        Returns
+        -------
+        self : PooledClassifier
+            The fitted estimator.
+        """
+        self._check_params()
+        views = read_views(self, X, reset=True)
+        knowledge = read_knowledge(y, len(views))
+        weight = check_weight(sample_weight, views)
+        _check_exact(knowledge, weight)
+        ballot = Ballot(views, knowledge, weight, self.cv)
+        self.classes_ = knowledge.classes
+        found = vote(self._mixture(), ballot)
+        self.mixture_, self.cv_results_ = found.mixture, found.table
+        self.unlabeled_weight_ = found.mixture.unlabeled_weight_
+        self._fit_linear(views, ballot, found)
+        self.labels_ = self.predict(X)
+        return self
+
+    def _fit_linear(self, views: Views, ballot: Ballot, found: Votes) -> None:
+        """Set the regression, and how much it counts beside the mixture."""
+        families, silent = self.mixture_.families_, self.mixture_.silent_views_
+        speaking = [name for name in self.view_names_ if name not in silent]
+        rows = {name: encoded(families[name], views, name) for name in speaking}
+        scales = {name: scale_of(families[name], X) for name, X in rows.items()}
+        features = {name: scales[name].features(X) for name, X in rows.items()}
+
+        def fitted(train: Array) -> LinearModel:
+            some = {name: X[train] for name, X in features.items()}
+            mass = None if ballot.weight is None else ballot.weight[train]
+            codes = ballot.knowledge.codes[train]
+            return fit_linear(scales, some, codes, mass, len(self.classes_), self.C)
+
+        self.linear_ = fitted(ballot.labelled)
+        answers = [
+            fitted(np.setdiff1d(ballot.labelled, test)).log_proba(
+                {name: X[test] for name, X in features.items()}
+            )
+            for test in found.tests
+        ]
+        self.pool_, self.held_out_ = weigh(ballot, found, answers)
+
+    def _mixture(self) -> MixtureClassifier:
+        return MixtureClassifier(unlabeled_weight="auto") if self.mixture is None else self.mixture
+
+    def _check_params(self) -> None:
+        if not isinstance(self._mixture(), MixtureClassifier):
+            raise ValueError(f"mixture must be None or a MixtureClassifier, got {self.mixture!r}")
+        mixture = self._mixture()
+        check_number("C", self.C, Real, 0)
+        if not 0 < self.C < np.inf:
+            raise ValueError(f"C must be above 0 and finite, got {self.C!r}")
+        if isinstance(self.cv, Real | str):
+            check_number("cv", self.cv, Integral, 2)
+        for name, used in (
+            ("calibrate", mixture.calibrate),
+            ("components_per_class", is_choice(mixture.components_per_class)),
+            ("init", not isinstance(mixture.init, str)),
+            ("checkpoint", mixture.checkpoint is not None),
+            ("cv", is_leave_one_out(mixture.cv)),
+        ):
+            if used:
+                raise ValueError(
+                    f"mixture: {name}={getattr(mixture, name)!r} cannot be used in a pool, which "
+                    "fits the mixture to several folds and calibrates it; leave it at its default"
+                )
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of every row, of shape (n_rows,)."""
+        labels: Array = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        return labels
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return P(class | row), of shape (n_rows, n_classes)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of `predict_proba`."""
+        check_is_fitted(self)
+        views = read_views(self, X, reset=False)
+        features = features_of(self.linear_.scales, self.mixture_.families_, views)
+        votes = self.mixture_.predict_log_proba(views), self.linear_.log_proba(features)
+        return pool(votes, np.array([self.pool_.mixture, self.pool_.linear]))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on the rows that have a label, as for `MixtureClassifier`."""
+        return accuracy(self.predict(X), y, self.classes_, sample_weight)
+
+    def explain(self, X: Any) -> list[Bunch]:
+        """Return which features speak for the best class of each row, against the second best.
+
+        Parameters
+        ----------
+        X : matrix, list, dict or Views
+            Rows with the views of `fit`.
+
+        Returns
+        -------
+        explanations : list of Bunch
+            One per row, as `MixtureClassifier.explain` returns them. `contributions` are those of
+            mixture and regression together, each times its weight in the pool. `prior` has the
+            mixture weights and the intercepts.
+        """
+        check_is_fitted(self)
+        if len(self.classes_) < 2:
+            raise ValueError("explain compares two classes, and the model has only one")
+        views = read_views(self, X, reset=False)
+        return explained(self.mixture_, self.linear_, self.pool_, views, self.predict_log_proba(X))
+
+    def top_features(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the most telling features of each class, as the mixture has them."""
+        check_is_fitted(self)
+        return self.mixture_.top_features(*args, **kwargs)
+
+
+def _check_exact(knowledge: Knowledge, weight: Array | None) -> None:
+    """Raise unless every class has a row with this label alone."""
+    if not knowledge.certainty.any():
+        raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
+    known = knowledge.exact if weight is None else knowledge.exact & (weight > 0)
+    lacking = np.setdiff1d(np.arange(len(knowledge.classes)), knowledge.codes[known])
+    if len(lacking):
+        raise ValueError(
+            f"class {knowledge.classes[lacking[0]]!r} has no row with exactly this label, which "
+            "the regression needs; label one, or use MixtureClassifier"
+        )
