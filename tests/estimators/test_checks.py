@@ -9,6 +9,7 @@ from coem import (
     HiddenMarkovModel,
     MixtureClassifier,
     MixtureClusterer,
+    PooledClassifier,
     TrafficModel,
 )
 
@@ -78,6 +79,8 @@ CASES = [
     (MixtureClassifier(family="multinomial"), TAKES_MINUS_ONE_FOR_A_CLASS),
     (MixtureClassifier(family="gaussian"), TAKES_MINUS_ONE_FOR_A_CLASS),
     (MixtureClassifier(family="bernoulli"), TAKES_MINUS_ONE_FOR_A_CLASS),
+    (PooledClassifier(), TAKES_MINUS_ONE_FOR_A_CLASS),
+    (PooledClassifier(MixtureClassifier(family="gaussian"), cv=None), TAKES_MINUS_ONE_FOR_A_CLASS),
     (AspectModel(), set()),
     (AspectModel(n_components=4, coupling="c", n_jobs=2, smoothing=0.1), set()),
     (TrafficModel(), set()),  # its tag "pairwise" has the checks feed square matrices

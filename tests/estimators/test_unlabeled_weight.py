@@ -24,10 +24,10 @@ def with_weight(weight, **params):
 
 def test_few_labels_take_the_rule():
     model = clone(AUTO).fit(X, FEW)
-    assert model.unlabeled_weight_ == 0.1
+    assert model.unlabeled_weight_ == 0.05
     assert not hasattr(model, "cv_results_")
     np.testing.assert_array_equal(
-        model.theta_["view0"], with_weight(0.1).fit(X, FEW).theta_["view0"]
+        model.theta_["view0"], with_weight(0.05).fit(X, FEW).theta_["view0"]
     )
 
 

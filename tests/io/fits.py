@@ -18,6 +18,7 @@ from coem import (
     MixtureClassifier,
     MixtureClusterer,
     MultiViewAgglomerative,
+    PooledClassifier,
     RunCoupling,
     SphericalKMeans,
     TrafficModel,
@@ -116,6 +117,7 @@ CASES = {
     "calibrated": lambda: classifier(calibrate=True, cv=3).fit(TEXT, SOME),
     "relabelled": relabelled,
     "annealed": lambda: classifier(beta=Geometric(0.5, 1.5), correspondence="em").fit(WORDS, SOME),
+    "pool": lambda: PooledClassifier(classifier(unlabeled_weight="auto"), cv=3).fit(TEXT, SOME),
     "chain": lambda: HiddenMarkovModel(K, family=FAMILIES, init="random", **FIXED).fit(
         MIXED, lengths=[40, 1, 49]
     ),

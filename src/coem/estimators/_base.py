@@ -75,15 +75,20 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
 
     # -- views that speak --------------------------------------------------------------------
 
-    def _listened(self, part: Partition) -> Partition:
-        """Return the rows of a fit without the views that share nothing with the others."""
+    def _listened(self, part: Partition, weight: Array | None) -> Partition:
+        """Return the rows of a fit without the views that share nothing with the others.
+
+        `weight` are the weights of the user: what views share does not depend on how much rows
+        without a label count in the fit.
+        """
         self.silent_views_, self.shared_information_ = (), np.zeros((0, 0))
         if isinstance(self.init, BaseMixture):  # its parameters were made without these views
             self.silent_views_ = self.init._left_out()
         elif self.evidence == "auto" and len(part.views) > 1:
             found = self.__dict__.pop("_heard", None)  # by an earlier fit to the same rows
             if found is None:
-                found = listen(self._emissions().families, part, self._n_components())
+                rows = replace(part, weight=weight)
+                found = listen(self._emissions().families, rows, self._n_components())
             self.shared_information_ = found.shared
             names = zip(self.view_names_, found.silent, strict=True)
             self.silent_views_ = tuple(name for name, silent in names if silent)

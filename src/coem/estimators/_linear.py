@@ -16,10 +16,11 @@ from coem.engine.blas import one_thread
 from coem.families import Gaussian, VonMisesFisher
 from coem.families.base import AnyFamily
 from coem.families.mixture_of import innermost
-from coem.typing import Array, Matrix
+from coem.typing import Array, Matrix, is_sparse
 from coem.views import Views
 
-MAX_ITER = 500  # of the solver; a few labels take some dozens
+MAX_ITER = 1000  # of the solver; a few labels take some dozens
+TOL = 1e-8  # the largest slope at its end
 MOST_ROWS = 2000  # whose products with each other are decomposed
 
 
@@ -38,7 +39,7 @@ class ViewScale:
         A missing number becomes 0, the mean.
         """
         if self.kind == "numbers":
-            values = (np.asarray(X, dtype=np.float64) - self.centre) * self.scale
+            values = (_dense(X) - self.centre) * self.scale
             return sp.csr_array(np.nan_to_num(values, posinf=0.0, neginf=0.0))
         rows = sp.csr_array(X, dtype=np.float64, copy=True)
         rows.data[~np.isfinite(rows.data)] = 0.0
@@ -47,23 +48,31 @@ class ViewScale:
         return sp.csr_array(normalize(rows, copy=False))
 
 
-def scale_of(family: AnyFamily, X: Matrix) -> ViewScale:
+def _dense(X: Matrix) -> Array:
+    return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+
+
+def scale_of(family: AnyFamily, X: Matrix, weight: Array | None) -> ViewScale:
     """Return how encoded rows of a family become features; rare words count more than others."""
-    n_rows, width = X.shape
-    nothing, ones = np.zeros(width), np.ones(width)
-    kind = innermost(family)
+    width, mass = X.shape[1], np.ones(X.shape[0]) if weight is None else weight
+    nothing, kind = np.zeros(width), innermost(family)
     if isinstance(kind, VonMisesFisher):
-        return ViewScale("directions", nothing, ones)
+        return ViewScale("directions", nothing, nothing + 1)
     if isinstance(kind, Gaussian):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a column without any number
-            centre, spread = np.nanmean(np.asarray(X), axis=0), np.nanstd(np.asarray(X), axis=0)
-        flat = ~(spread > 0)
-        scale = np.where(flat, 0.0, 1.0 / (np.where(flat, 1.0, spread) * np.sqrt(width)))
-        return ViewScale("numbers", np.nan_to_num(centre), scale)
-    rows = sp.csr_array(X)
-    present = np.bincount(rows.indices[rows.data > 0], minlength=width)
-    return ViewScale("counts", nothing, 1.0 + np.log((1.0 + n_rows) / (1.0 + present)))
+        return ViewScale("numbers", *_standard(_dense(X), mass))
+    present = mass @ sp.csr_array(X).astype(bool)
+    return ViewScale("counts", nothing, 1.0 + np.log((1.0 + mass.sum()) / (1.0 + present)))
+
+
+def _standard(X: Array, mass: Array) -> tuple[Array, Array]:
+    """Return the means of the columns, and what scales them; 0 for a column that does not vary."""
+    given = np.isfinite(X)
+    total = np.maximum(mass @ given, np.finfo(np.float64).tiny)
+    filled = np.where(given, X, 0.0)
+    centre = (mass @ filled) / total
+    spread = np.sqrt((mass @ (given * (filled - centre) ** 2)) / total * X.shape[1])
+    varies = spread > 1e-10 * np.abs(centre)
+    return centre, np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
 
 
 class Weights(NamedTuple):
@@ -139,7 +148,7 @@ def fit_linear(
 
 def _solve(X: sp.csr_array, codes: Array, weight: Array | None, C: float) -> tuple[Array, Array]:
     """Return coefficients and intercepts; of two classes the first has zeros."""
-    model = LogisticRegression(C=C, max_iter=MAX_ITER)
+    model = LogisticRegression(C=C, max_iter=MAX_ITER, tol=TOL)
     with one_thread(), warnings.catch_warnings():
         # The penalty makes the end of the search flat: what is missing changes no prediction.
         warnings.simplefilter("ignore", ConvergenceWarning)

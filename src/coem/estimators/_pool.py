@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,14 @@ from coem.estimators._labelled import RULE
 from coem.estimators._linear import LinearModel, features_of
 from coem.estimators._unlabeled_weight import WEIGHTS, best_weight, enough
 from coem.estimators.classifier import MixtureClassifier
-from coem.labels import Knowledge, rows_by_class
+from coem.labels import Knowledge, deal, rows_by_class
 from coem.metrics import expected_calibration_error
 from coem.records import Records
-from coem.typing import Array
+from coem.typing import Array, is_sparse
 from coem.views import Views
 
 PRIOR = 0.1, 1.0  # the weights of mixture and regression before any label is held out
+TRUST_IN_LABELS = 0.3  # what the class shares of the labels count, per unlabelled row
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,44 @@ class Ballot:
 
     def splits(self, random_state: Any) -> list[Split]:
         """Return the folds; none if a class has only one label, and so no row can be held out."""
+        everyone = np.arange(len(self.knowledge.exact))
         if self.cv is None:
             return []
-        known = np.isin(np.arange(len(self.knowledge.exact)), self.labelled)
-        sizes = [len(rows) for rows in rows_by_class(self.knowledge.codes, known)]
-        if sum(size for size in sizes if size > 1) < 2:
+        if not isinstance(self.cv, Integral):
+            return splits_of(self.cv, len(everyone), self.knowledge, self.weight, random_state)
+        rows = self.labelled
+        _, first, copy_of = np.unique(self._digests(rows), return_index=True, return_inverse=True)
+        known = np.isin(everyone, rows[first])
+        by_class = rows_by_class(self.knowledge.codes, known)
+        place = np.full(len(everyone), -1)
+        place[rows[first]] = np.arange(len(first))
+        by_class = [place[own][np.argsort(place[own])] for own in by_class]
+        testable = sum(len(own) for own in by_class if len(own) > 1)
+        if testable < 2:
             return []
-        n_rows = len(self.knowledge.exact)
-        return splits_of(self.cv, n_rows, self.knowledge, self.weight, random_state)
+        dealt = deal(by_class, min(int(self.cv), testable))
+        tests = [np.sort(rows[np.isin(copy_of, fold)]) for fold in dealt]
+        return [(np.setdiff1d(everyone, test), test) for test in tests]
+
+    def _digests(self, rows: Array) -> list[bytes]:
+        """Return what stands for the content and the class of some rows.
+
+        Folds are dealt in this order, so that copies of a row are held out together, and neither
+        the order of the rows nor a seed matters.
+        """
+        matrices = [self.views[name][rows] for name in self.views.names]
+        found = [sha256(str(code).encode()) for code in self.knowledge.codes[rows].tolist()]
+        for X in matrices:
+            if is_sparse(X):
+                X = X.copy()
+                X.sum_duplicates()
+                for digest, start, end in zip(found, X.indptr, X.indptr[1:], strict=False):
+                    digest.update(X.indices[start:end].astype(np.int64).tobytes())
+                    digest.update(X.data[start:end].astype(np.float64).tobytes())
+            else:
+                for digest, values in zip(found, np.asarray(X, dtype=np.float64), strict=True):
+                    digest.update(values.tobytes())
+        return [digest.digest() for digest in found]
 
     def ask(self, model: MixtureClassifier, splits: list[Split]) -> Array:
         """Return what models like this one say of the rows of each fold: log P(class | row)."""
@@ -113,7 +146,7 @@ def weigh(ballot: Ballot, found: Votes, answers: Sequence[Array]) -> tuple[Bunch
     if not found.tests:
         nothing = np.zeros(0, dtype=np.intp)
         empty = Bunch(rows=nothing, folds=nothing, proba=np.zeros((0, n_classes)))
-        return Bunch(mixture=PRIOR[0], linear=PRIOR[1]), empty
+        return Bunch(mixture=PRIOR[0], linear=PRIOR[1], log_change=np.zeros(n_classes)), empty
     rows = np.concatenate(found.tests)
     folds = np.repeat(np.arange(len(found.tests)), [len(test) for test in found.tests])
     votes, truth = (found.log_proba, np.concatenate(answers)), ballot.knowledge.codes[rows]
@@ -130,12 +163,50 @@ def weigh(ballot: Ballot, found: Votes, answers: Sequence[Array]) -> tuple[Bunch
     figures = Bunch(
         mixture=mixture,
         linear=linear,
+        log_change=np.zeros(n_classes),
         n_rows=len(rows),
         accuracy=float(np.average(right, weights=mass)),
         log_loss=float(-np.average(log_proba[np.arange(len(rows)), truth], weights=mass)),
         ece=expected_calibration_error(truth, proba, sample_weight=mass),
     )
     return figures, Bunch(rows=rows, folds=folds, proba=proba)
+
+
+def shares_of(ballot: Ballot) -> Array:
+    """Return the shares of the classes among the labelled rows."""
+    rows = ballot.labelled
+    mass = None if ballot.weight is None else ballot.weight[rows]
+    n_classes = len(ballot.knowledge.classes)
+    counts = np.bincount(ballot.knowledge.codes[rows], weights=mass, minlength=n_classes)
+    return np.asarray(counts / counts.sum())
+
+
+def find_shares(log_proba: Array, ballot: Ballot) -> Array:
+    """Return the shares of the classes among the unlabelled rows.
+
+    People label as many rows of a rare class as of a frequent one. EM over the shares alone finds
+    those of the unlabelled rows (Saerens, Latinne & Decaestecker 2002, Eq. 3.5): the E step
+    multiplies P(class | row) by the change of the shares, the M step takes the mean over the rows.
+    The shares of the labels count as a prior.
+    """
+    start = shares_of(ballot)
+    loose = ~ballot.knowledge.exact
+    mass = loose.astype(np.float64) if ballot.weight is None else loose * ballot.weight
+    if not mass.any():
+        return start
+    proba, mass = np.exp(log_proba[mass > 0]), mass[mass > 0]
+    known = len(ballot.labelled) if ballot.weight is None else ballot.weight[ballot.labelled].sum()
+    pseudo_rows = start * (TRUST_IN_LABELS * mass.sum() + known)
+    shares = start
+    for _ in range(1000):
+        posterior = proba * (shares / start)
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        new = mass @ posterior + pseudo_rows
+        new /= new.sum()
+        change, shares = np.abs(new - shares).max(), new
+        if change < 1e-8:
+            break
+    return np.asarray(shares)
 
 
 def explained(
@@ -147,8 +218,8 @@ def explained(
     found = []
     for i, told in enumerate(mixture.explain_pairs(views, pairs)):
         best, second = pairs[i].tolist()
-        bias = float(linear.intercept[best] - linear.intercept[second])
-        prior = weights.mixture * told.prior + weights.linear * bias
+        bias = weights.linear * linear.intercept + weights.log_change
+        prior = weights.mixture * told.prior + float(bias[best] - bias[second])
         parts = {}
         for name, part in told.views.items():
             of_mixture = Bunch(

@@ -125,6 +125,7 @@ def check_pool(model: PooledClassifier) -> None:
         need(isinstance(columns, np.ndarray) and columns.ndim == 1, "linear_")
         need(columns.dtype.kind == "i" and is_table_of(coef, k, len(columns)), "linear_")
         need(not len(columns) or 0 <= columns.min() <= columns.max() < width, "linear_")
+    need(is_table_of(model.pool_.log_change, k), "pool_")
     for name in ("mixture", "linear"):
         value = model.pool_[name]
         need(isinstance(value, Real) and 0 < float(value) < np.inf, "pool_")

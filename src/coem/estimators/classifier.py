@@ -260,7 +260,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         matrices, empty = self._encode(views, reset=True, weight=weight)
         allowed = knowledge.allowed[:, self.component_classes_]
         part = Partition(matrices, empty, self._weigh(knowledge, weight), allowed)
-        return self._fit(self._listened(part), shares)
+        return self._fit(self._listened(part, weight), shares)
 
     def _calibration(
         self, sizes: Sizes, X: Any, knowledge: Knowledge, weight: Array | None

@@ -4,15 +4,16 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from coem.calibration import pool
-from coem.checks import check_number, check_weight, undo_on_error
+from coem.checks import check_choice, check_number, check_weight, undo_on_error
 from coem.estimators._held_out import is_leave_one_out
 from coem.estimators._linear import LinearModel, encoded, features_of, fit_linear, scale_of
-from coem.estimators._pool import Ballot, Votes, explained, vote, weigh
+from coem.estimators._pool import Ballot, Votes, explained, find_shares, shares_of, vote, weigh
 from coem.estimators._subtopics import is_choice
 from coem.estimators.classifier import MixtureClassifier
 from coem.input import read_views
@@ -35,7 +36,12 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     labels the mixture knows more, with many labels often the regression does. How much each counts
     is found on labelled rows that are held out, and makes the probabilities calibrated at once:
 
-    .. math:: \log P(c \mid x) = a \log P_{mixture}(c \mid x) + b \log P_{linear}(c \mid x) + const
+    .. math:: \log P(c \mid x) = a \log P_{mixture}(c \mid x) + b \log P_{linear}(c \mid x)
+        + \log \frac{P(c)}{P_{labels}(c)} + const
+
+    The last part is the change of the class shares from the labelled rows to the others, which EM
+    finds (Saerens, Latinne & Decaestecker 2002): people label as many rows of a rare class as of a
+    frequent one.
 
     The regression sees the same views: counts as roots, weighted by how rare they are, in rows of
     length 1; directions as they are; numbers standardised. Views that are left out of the mixture
@@ -49,8 +55,13 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     C : float, default=10.0
         Inverse strength of the penalty of the regression, as in scikit-learn.
     cv : int, splitter, iterable or None, default=5
-        How labelled rows are held out, as for `MixtureClassifier`. A row that is held out stays in
-        the fit without its label, if there are rows without labels. None holds out nothing.
+        How labelled rows are held out, as for `MixtureClassifier`. A number of folds is dealt by
+        the content of the rows: copies of a row are held out together, and no seed is needed. A
+        row that is held out stays in the fit without its label, if there are rows without labels.
+        None holds out nothing.
+    class_shares : {"auto", "labels"}, default="auto"
+        "auto" finds the shares of the classes among the rows without labels, if labels could be
+        held out. "labels" takes those of the labelled rows: use it if new rows have these shares.
 
     Attributes
     ----------
@@ -61,9 +72,10 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     linear_ : LinearModel
         The fitted regression: `weights` by view, with `columns` and `coef`, and `intercept`.
     pool_ : Bunch
-        `mixture` and `linear`, the weights a and b. If rows were held out: their number `n_rows`,
-        and the `accuracy`, `log_loss` and `ece` (expected calibration error) of the pool on them,
-        each with weights that were found on the other folds.
+        `mixture` and `linear`, the weights a and b, and `log_change`, of shape (n_classes,), the
+        change of the class shares. If rows were held out: their number `n_rows`, and the
+        `accuracy`, `log_loss` and `ece` (expected calibration error) of the pool on them, each
+        with weights that were found on the other folds, and with the class shares of the labels.
     held_out_ : Bunch
         The held-out `rows`, the number of their `folds`, and their `proba`, of shape
         (n_held_out, n_classes); without any rows if nothing was held out.
@@ -113,11 +125,17 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     silent_views_ = _of_mixture("silent_views_")
 
     def __init__(
-        self, mixture: MixtureClassifier | None = None, *, C: float = 10.0, cv: Any = 5
+        self,
+        mixture: MixtureClassifier | None = None,
+        *,
+        C: float = 10.0,
+        cv: Any = 5,
+        class_shares: str = "auto",
     ) -> None:
         self.mixture = mixture
         self.C = C
         self.cv = cv
+        self.class_shares = class_shares
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of scikit-learn, which are those of the mixture."""
@@ -155,7 +173,12 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         self.mixture_, self.cv_results_ = found.mixture, found.table
         self.unlabeled_weight_ = found.mixture.unlabeled_weight_
         self._fit_linear(views, ballot, found)
-        self.labels_ = self.predict(X)
+        log_proba = self.predict_log_proba(views)
+        if self.class_shares == "auto" and found.tests:
+            shares = find_shares(log_proba, ballot)
+            self.pool_.log_change = np.log(shares) - np.log(shares_of(ballot))
+            log_proba = log_proba + self.pool_.log_change
+        self.labels_ = self.classes_[log_proba.argmax(axis=1)]
         return self
 
     def _fit_linear(self, views: Views, ballot: Ballot, found: Votes) -> None:
@@ -163,7 +186,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         families, silent = self.mixture_.families_, self.mixture_.silent_views_
         speaking = [name for name in self.view_names_ if name not in silent]
         rows = {name: encoded(families[name], views, name) for name in speaking}
-        scales = {name: scale_of(families[name], X) for name, X in rows.items()}
+        scales = {name: scale_of(families[name], X, ballot.weight) for name, X in rows.items()}
         features = {name: scales[name].features(X) for name, X in rows.items()}
 
         def fitted(train: Array) -> LinearModel:
@@ -188,6 +211,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         if not isinstance(self._mixture(), MixtureClassifier):
             raise ValueError(f"mixture must be None or a MixtureClassifier, got {self.mixture!r}")
         mixture = self._mixture()
+        check_choice("class_shares", self.class_shares, ("auto", "labels"))
         check_number("C", self.C, Real, 0)
         if not 0 < self.C < np.inf:
             raise ValueError(f"C must be above 0 and finite, got {self.C!r}")
@@ -208,7 +232,8 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Array:
         """Return the class of every row, of shape (n_rows,)."""
-        labels: Array = self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        best = self.predict_log_proba(X).argmax(axis=1)
+        labels: Array = self.classes_[best]
         return labels
 
     def predict_proba(self, X: Any) -> Array:
@@ -221,7 +246,8 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         views = read_views(self, X, reset=False)
         features = features_of(self.linear_.scales, self.mixture_.families_, views)
         votes = self.mixture_.predict_log_proba(views), self.linear_.log_proba(features)
-        return pool(votes, np.array([self.pool_.mixture, self.pool_.linear]))
+        weights = np.array([self.pool_.mixture, self.pool_.linear])
+        return np.asarray(log_softmax(pool(votes, weights) + self.pool_.log_change, axis=1))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on the rows that have a label, as for `MixtureClassifier`."""
@@ -261,7 +287,8 @@ def _check_exact(knowledge: Knowledge, weight: Array | None) -> None:
     known = knowledge.exact if weight is None else knowledge.exact & (weight > 0)
     lacking = np.setdiff1d(np.arange(len(knowledge.classes)), knowledge.codes[known])
     if len(lacking):
+        label = knowledge.classes.tolist()[lacking[0]]
         raise ValueError(
-            f"class {knowledge.classes[lacking[0]]!r} has no row with exactly this label, which "
-            "the regression needs; label one, or use MixtureClassifier"
+            f"class {label!r} has no row with exactly this label, which the regression needs; "
+            "label one, or use MixtureClassifier"
         )

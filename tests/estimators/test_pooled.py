@@ -1,0 +1,354 @@
+"""A mixture and a regression together: twins, laws, and what follows from few labels."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+import coem
+from coem import MixtureClassifier, Not, PooledClassifier, Views
+from coem.calibration import pool, pool_weights
+from coem.estimators import _linear
+from coem.estimators._pool import TRUST_IN_LABELS
+from coem.report import read, tell
+
+N, K = 300, 3
+RNG = np.random.default_rng(5)
+TRUTH = RNG.choice(K, size=N, p=[0.6, 0.3, 0.1])
+WORDS = RNG.poisson(15 * RNG.dirichlet(np.full(60, 0.4), size=K)[TRUTH]).astype(float)
+UNIT = RNG.standard_normal((K, 4))[TRUTH] + RNG.standard_normal((N, 4))
+UNIT /= np.linalg.norm(UNIT, axis=1, keepdims=True)
+POINTS = 2 * RNG.standard_normal((K, 2))[TRUTH] + RNG.standard_normal((N, 2))
+VIEWS = {"words": sp.csr_array(WORDS), "unit": UNIT, "points": POINTS}
+FAMILIES = {"words": "multinomial", "unit": "von_mises_fisher", "points": "gaussian"}
+
+
+def some(n_per_class, seed=0):
+    """Return labels, with -1 for all rows but a few of each class."""
+    rng, y = np.random.default_rng(seed), np.full(N, -1)
+    for c in range(K):
+        rows = rng.choice(np.flatnonzero(c == TRUTH), n_per_class, replace=False)
+        y[rows] = c
+    return y
+
+
+ONE, TEN = some(1), some(10)
+MIXTURE = MixtureClassifier(family=FAMILIES, tol=1e-5, random_state=0, unlabeled_weight=0.1)
+
+
+def fitted(y=TEN, **params):
+    mixture = params.pop("mixture", MIXTURE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return PooledClassifier(mixture, **params).fit(Views(VIEWS), y)
+
+
+def slow_features():
+    """Return what the regression sees, cell by cell."""
+    roots = np.zeros_like(WORDS)
+    for j in range(WORDS.shape[1]):
+        present = sum(WORDS[i, j] > 0 for i in range(N))
+        for i in range(N):
+            roots[i, j] = np.sqrt(WORDS[i, j]) * (1 + np.log((1 + N) / (1 + present)))
+    roots /= np.linalg.norm(roots, axis=1, keepdims=True)
+    numbers = (POINTS - POINTS.mean(axis=0)) / POINTS.std(axis=0) / np.sqrt(2)
+    return np.hstack([roots, UNIT, numbers])
+
+
+def slow_regression(rows, labels):
+    model = LogisticRegression(C=10, max_iter=10_000, tol=1e-10)
+    X = slow_features()
+    return model.fit(X[rows], labels[rows]).predict_log_proba(X)
+
+
+def test_a_pool_without_held_out_labels_is_that_of_a_twin():
+    model = fitted(ONE)
+    assert (model.pool_.mixture, model.pool_.linear) == (0.1, 1.0)
+    assert not len(model.held_out_.rows)
+    mixture = clone(MIXTURE).fit(Views(VIEWS), ONE)
+    votes = 0.1 * mixture.predict_log_proba(Views(VIEWS)) + slow_regression(ONE >= 0, ONE)
+    wanted = votes - logsumexp(votes, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_log_proba(Views(VIEWS)), wanted, atol=2e-3)
+    assert (model.labels_ == wanted.argmax(axis=1)).mean() > 0.99
+
+
+def test_held_out_rows_stay_in_the_fit_without_their_labels():
+    """Hold out the same folds by hand."""
+    model = fitted(class_shares="labels")
+    rows, folds = model.held_out_.rows, model.held_out_.folds
+    assert sorted(rows.tolist()) == np.flatnonzero(TEN >= 0).tolist()
+    mixtures, regressions = np.empty((len(rows), K)), np.empty((len(rows), K))
+    for fold in range(5):
+        test = rows[folds == fold]
+        hidden = TEN.copy()
+        hidden[test] = -1
+        one = clone(MIXTURE).fit(Views(VIEWS), hidden)
+        mixtures[folds == fold] = one.predict_log_proba(Views(VIEWS)[test])
+        regressions[folds == fold] = slow_regression(hidden >= 0, hidden)[test]
+    weights = slow_weights([mixtures, regressions], TEN[rows])
+    np.testing.assert_allclose([model.pool_.mixture, model.pool_.linear], weights, rtol=0.01)
+    for fold in range(5):
+        others = folds != fold
+        weights = slow_weights([mixtures[others], regressions[others]], TEN[rows[others]])
+        votes = weights[0] * mixtures[~others] + weights[1] * regressions[~others]
+        proba = np.exp(log_softmax(votes, axis=1))
+        np.testing.assert_allclose(model.held_out_.proba[~others], proba, atol=5e-3)
+    right = model.held_out_.proba.argmax(axis=1) == TEN[rows]
+    assert model.pool_.accuracy == pytest.approx(right.mean())
+
+
+def slow_weights(votes, truth, prior=(0.1, 1.0)):
+    """Return the weights of the models by a search without derivatives."""
+
+    def loss(off):
+        total = 0.0
+        for i, c in enumerate(truth):
+            vote = sum(p * np.exp(o) * v[i] for p, o, v in zip(prior, off, votes, strict=True))
+            total -= vote[c] - logsumexp(vote)
+        return total + (off**2).sum()
+
+    options = {"xatol": 1e-8, "fatol": 1e-10, "maxiter": 2000}
+    return prior * np.exp(minimize(loss, np.zeros(2), method="Nelder-Mead", options=options).x)
+
+
+def random_votes(n=80, seed=1):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(K, size=n)
+    good = log_softmax(2 * np.eye(K)[truth] + rng.standard_normal((n, K)), axis=1)
+    bad = log_softmax(9 * rng.standard_normal((n, K)), axis=1)
+    return [good, bad], truth
+
+
+def test_weights_are_those_of_a_twin_and_a_model_that_guesses_loses_its_vote():
+    votes, truth = random_votes()
+    found = pool_weights(votes, truth, (1.0, 1.0))
+    np.testing.assert_allclose(found, slow_weights(votes, truth, (1.0, 1.0)), rtol=1e-4)
+    assert found[1] < 0.1 < found[0]
+
+
+def test_a_row_of_weight_two_counts_as_two_rows():
+    votes, truth = random_votes()
+    weight = np.ones(len(truth))
+    weight[::3] = 2
+    twice = np.repeat(np.arange(len(truth)), weight.astype(int))
+    one = pool_weights(votes, truth, (1.0, 1.0), weight)
+    other = pool_weights([vote[twice] for vote in votes], truth[twice], (1.0, 1.0))
+    np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_without_rows_the_weights_are_the_prior():
+    votes, truth = random_votes(0)
+    np.testing.assert_allclose(pool_weights(votes, truth, (0.1, 1.0)), (0.1, 1.0))
+
+
+def test_no_model_alone_can_rule_out_a_class():
+    sure = np.log([[1.0, 1e-300]]) * [[1, np.inf]]
+    both = pool([sure, np.log([[0.4, 0.6]])], np.array([0.001, 1.0]))
+    assert np.isfinite(both).all()
+
+
+@pytest.mark.parametrize("n_rows", [5, 40, 200])
+def test_coordinates_in_the_span_of_the_rows_give_the_same_regression(n_rows, monkeypatch):
+    rng = np.random.default_rng(n_rows)
+    X = sp.csr_array(sp.random_array((n_rows, 90), density=0.2, rng=rng))
+    codes = np.arange(n_rows) % 3
+    monkeypatch.setattr(_linear, "MAX_ITER", 20_000)
+    long = LogisticRegression(C=5, tol=1e-10, max_iter=20_000).fit(sp.csr_matrix(X), codes)
+    coef, intercept = _linear._solve(X, codes, None, 5)
+    wanted = long.predict_log_proba(sp.csr_matrix(X))
+    np.testing.assert_allclose(log_softmax(X @ coef.T + intercept, axis=1), wanted, atol=2e-3)
+
+
+def slow_shares(proba, start, pseudo_rows):
+    shares = start.copy()
+    for _ in range(500):
+        total = np.zeros(K)
+        for row in proba:
+            new = [row[c] * shares[c] / start[c] for c in range(K)]
+            total += np.array(new) / sum(new)
+        total += start * pseudo_rows
+        shares = total / total.sum()
+    return shares
+
+
+def test_the_shares_of_the_classes_are_those_of_a_twin():
+    plain, model = fitted(class_shares="labels"), fitted()
+    start, loose = np.full(K, 1 / K), TEN < 0
+    pseudo_rows = TRUST_IN_LABELS * loose.sum() + (~loose).sum()
+    shares = slow_shares(plain.predict_proba(Views(VIEWS)[loose]), start, pseudo_rows)
+    np.testing.assert_allclose(model.pool_.log_change, np.log(shares / start), atol=1e-6)
+    votes = plain.predict_log_proba(Views(VIEWS)) + np.log(shares / start)
+    wanted = log_softmax(votes, axis=1)
+    np.testing.assert_allclose(model.predict_log_proba(Views(VIEWS)), wanted, atol=1e-6)
+
+
+def test_the_shares_come_nearer_to_those_of_the_rows():
+    """The labels have equal shares, and the rows have not."""
+    model = fitted()
+    true = np.bincount(TRUTH) / N
+    found = np.exp(model.pool_.log_change) / K
+    assert found.sum() == pytest.approx(1)
+    assert np.abs(found - true).sum() < 0.5 * np.abs(1 / K - true).sum()
+
+
+def test_without_unlabelled_rows_the_shares_are_those_of_the_labels():
+    model = fitted(TRUTH, mixture=clone(MIXTURE).set_params(unlabeled_weight="auto"))
+    np.testing.assert_array_equal(model.pool_.log_change, 0)
+    assert model.unlabeled_weight_ == 1.0
+    assert not model.cv_results_
+    assert model.score(Views(VIEWS), TRUTH) > 0.95
+
+
+def test_the_weight_of_unlabelled_rows_is_found_on_the_same_folds():
+    model = fitted(mixture=clone(MIXTURE).set_params(unlabeled_weight="auto"))
+    tried = {record.unlabeled_weight: record.log_loss for record in model.cv_results_}
+    assert list(tried) == [0.01, 0.1, 1.0]
+    assert model.unlabeled_weight_ == min(tried, key=tried.get) == model.mixture_.unlabeled_weight_
+    again = fitted(mixture=clone(MIXTURE).set_params(unlabeled_weight=model.unlabeled_weight_))
+    np.testing.assert_array_equal(model.held_out_.proba, again.held_out_.proba)
+    np.testing.assert_array_equal(
+        model.predict_proba(Views(VIEWS)), again.predict_proba(Views(VIEWS))
+    )
+
+
+def test_explanations_add_up_to_the_log_odds_of_the_pool():
+    model = fitted()
+    rows = Views(VIEWS)[:20]
+    log_proba = np.sort(model.predict_log_proba(rows), axis=1)
+    for told, logs, label in zip(model.explain(rows), log_proba, model.predict(rows), strict=True):
+        parts = [float(np.sum(p.contributions)) + p.rest for p in told.views.values()]
+        assert told.log_odds == pytest.approx(told.prior + sum(parts))
+        assert told.log_odds == pytest.approx(logs[-1] - logs[-2], rel=1e-3, abs=1e-3)
+        assert told.label == label
+        assert set(told.views["words"].features) <= set(range(60))
+
+
+def test_a_view_that_is_left_out_of_the_mixture_is_left_out_of_the_regression():
+    noise = np.random.default_rng(0).random((N, 1))
+    views = Views({"words": WORDS, "points": POINTS, "noise": noise})
+    family = {"words": "multinomial", "points": "gaussian", "noise": "gaussian"}
+    with pytest.warns(Warning, match="'noise' is left out") as caught:
+        model = PooledClassifier(clone(MIXTURE).set_params(family=family)).fit(views, TEN)
+    assert len([w for w in caught if "left out" in str(w.message)]) == 1
+    assert model.silent_views_ == ("noise",)
+    assert set(model.linear_.weights) == {"words", "points"}
+
+
+def test_a_small_weight_of_unlabelled_rows_silences_no_view():
+    views = Views({"words": WORDS, "points": POINTS})
+    mixture = MixtureClassifier(
+        family={"words": "multinomial", "points": "gaussian"}, unlabeled_weight=0.01
+    )
+    assert mixture.fit(views, TEN).silent_views_ == ()
+
+
+def test_copies_of_a_row_are_held_out_together():
+    views = {name: X[np.repeat(np.arange(N), 2)] for name, X in VIEWS.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = PooledClassifier(MIXTURE).fit(Views(views), np.repeat(TEN, 2))
+    rows, folds = model.held_out_.rows, model.held_out_.folds
+    place = dict(zip(rows.tolist(), folds.tolist(), strict=True))
+    assert len(place) == 2 * (TEN >= 0).sum()
+    assert all(place[row] == place[row ^ 1] for row in place)
+    once = fitted()
+    assert sorted(once.held_out_.rows.tolist()) == sorted({row // 2 for row in place})
+    assert all(place[2 * row] == fold for row, fold in zip(*folds_of(once), strict=True))
+
+
+def folds_of(model):
+    return model.held_out_.rows.tolist(), model.held_out_.folds.tolist()
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    order = np.random.default_rng(3).permutation(N)
+    views = {name: X[order] for name, X in VIEWS.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = PooledClassifier(MIXTURE).fit(Views(views), TEN[order])
+    model = fitted()
+    proba = model.predict_proba(Views(VIEWS))[order]
+    np.testing.assert_allclose(other.predict_proba(Views(views)), proba, atol=1e-4)
+
+
+def test_threads_and_repeats_change_no_bit():
+    one = fitted().predict_proba(Views(VIEWS))
+    for n_jobs in (1, 2):
+        other = fitted(mixture=clone(MIXTURE).set_params(n_jobs=n_jobs))
+        np.testing.assert_array_equal(other.predict_proba(Views(VIEWS)), one)
+
+
+@pytest.mark.parametrize("y", [ONE, TEN, np.array(["a", "b", "c", ""])[TEN]])
+def test_a_saved_pool_says_the_same(y, tmp_path):
+    model = fitted(y)
+    model.save(tmp_path / "pool.coem")
+    again = coem.load(tmp_path / "pool.coem")
+    np.testing.assert_array_equal(
+        again.predict_log_proba(Views(VIEWS)), model.predict_log_proba(Views(VIEWS))
+    )
+    assert again.classes_.tolist() == model.classes_.tolist()
+    assert (
+        again.explain(Views(VIEWS)[:1])[0].log_odds == model.explain(Views(VIEWS)[:1])[0].log_odds
+    )
+
+
+def test_a_report_has_the_probabilities_of_the_pool():
+    model = fitted()
+    reading = read(model, Views(VIEWS))
+    np.testing.assert_array_equal(reading.proba, model.predict_proba(Views(VIEWS)))
+    story = tell(model, Views(VIEWS), labels=TEN)
+    assert [group.label for group in story.groups] == [0, 1, 2]
+    assert story.trace["objective"]
+
+
+def test_empty_rows_and_missing_numbers_are_taken():
+    words, points = WORDS.copy(), POINTS.copy()
+    words[7], points[9] = 0, np.nan
+    views = Views({"words": sp.csr_array(words), "points": points})
+    family = {"words": "multinomial", "points": "gaussian"}
+    model = PooledClassifier(clone(MIXTURE).set_params(family=family)).fit(views, TEN)
+    assert np.isfinite(model.predict_log_proba(views)).all()
+
+
+def test_loose_labels_teach_the_mixture_alone():
+    y = [None if c < 0 else int(c) for c in TEN]
+    free = [i for i, c in enumerate(y) if c is None]
+    y[free[0]], y[free[1]] = {0, 1}, Not(2)
+    model = fitted(y)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert sorted(model.held_out_.rows.tolist()) == np.flatnonzero(TEN >= 0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"C": 0}, "C must be above 0"),
+        ({"C": "much"}, "C must be a number"),
+        ({"cv": 1}, "cv must be an integer of 2 or more"),
+        ({"class_shares": "both"}, "class_shares must be one of"),
+        ({"mixture": LogisticRegression()}, "mixture must be None or a MixtureClassifier"),
+        ({"mixture": MixtureClassifier(calibrate=True)}, "calibrate=True cannot be used"),
+        ({"mixture": MixtureClassifier(components_per_class="cv")}, "components_per_class='cv'"),
+        ({"mixture": MixtureClassifier(checkpoint="x")}, "checkpoint='x' cannot be used"),
+    ],
+)
+def test_wrong_parameters_are_named(params, match):
+    with pytest.raises(ValueError, match=match):
+        PooledClassifier(**params).fit(WORDS, TEN)
+
+
+@pytest.mark.parametrize(
+    ("y", "match"),
+    [
+        (np.full(N, -1), "no labelled row"),
+        ([{"a", "b"}, "a", *[None] * (N - 2)], "class 'b' has no row with exactly this label"),
+    ],
+)
+def test_labels_that_cannot_teach_are_named(y, match):
+    with pytest.raises(ValueError, match=match):
+        PooledClassifier().fit(WORDS, y)
