@@ -40,7 +40,7 @@ class Stats:
 
     def _fieldwise(self, function: Any) -> Self:
         names = [field.name for field in fields(self)]
-        # Not `replace`, which takes as long as all additions of a block.
+        # Not `replace`, which looks every field up again: blocks are added many times in a round.
         return type(self)(**{name: function(name, getattr(self, name)) for name in names})
 
 

@@ -130,7 +130,7 @@ inline Half<double> exp_half(Half<double> x) {
     return p * std::bit_cast<Half<double>>(power);
 }
 
-// exp for x <= 0 that is added to 1 or more: the error is 4e-16 of that 1. It takes half the time of
+// exp for x <= 0 that is added to 1 or more: the error is 4e-16 of that 1. It takes less time than
 // `exp_half`. The polynomial is that of degree 10 through 2^f at Chebyshev's points.
 inline Half<double> exp_term(Half<double> x) {
     constexpr double magic = 6755399441055744.0;  // adding 1.5 * 2^52 rounds to an integer
