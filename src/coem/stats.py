@@ -1,6 +1,6 @@
 """Additive statistics: the one law that threads, partitions and weights rest on."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -40,7 +40,8 @@ class Stats:
 
     def _fieldwise(self, function: Any) -> Self:
         names = [field.name for field in fields(self)]
-        return replace(self, **{name: function(name, getattr(self, name)) for name in names})
+        # Not `replace`, which looks every field up again: blocks are added many times in a round.
+        return type(self)(**{name: function(name, getattr(self, name)) for name in names})
 
 
 def _arrays(value: Any) -> list[Any]:

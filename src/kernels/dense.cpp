@@ -12,7 +12,6 @@ namespace {
 using std::int32_t;
 using std::int64_t;
 
-constexpr int HALF = LANES / 2;
 // As wide as a register: compilers keep wider vectors in memory.
 #if defined(__AVX512F__)
 constexpr int WIDTH = 8;
@@ -22,8 +21,8 @@ constexpr int WIDTH = 4;
 typedef double Wide __attribute__((vector_size(WIDTH * 8)));
 constexpr int PARTS = LANES / WIDTH;
 // Rows whose sums for eight means stay in registers: enough of them that no sum waits for the last.
-constexpr int TILE = 10 / PARTS;
-constexpr int64_t GROUP = 40;  // rows, in whole tiles, that stay in the cache while a panel goes by
+constexpr int TILE = 12 / PARTS;
+constexpr int64_t GROUP = 48;  // rows, in whole tiles, that stay in the cache while a panel goes by
 
 inline Wide wide(const double* p) {
     Wide v;
@@ -106,23 +105,36 @@ class Group {
         }
 #pragma GCC unroll 8  // the loop itself would take a tenth of the time
         for (int64_t p = 0; p < d_; ++p) {
-            for (int q = 0; q < PARTS; ++q) {
-                const Wide column = wide(panel + p * LANES + q * WIDTH);
-                for (int i = 0; i < N; ++i) sums[i][q] += column * x[i * d_ + p];
+            Wide columns[PARTS];
+            for (int q = 0; q < PARTS; ++q) columns[q] = wide(panel + p * LANES + q * WIDTH);
+            for (int i = 0; i < N; ++i) {
+                for (int q = 0; q < PARTS; ++q) sums[i][q] += columns[q] * x[i * d_ + p];
             }
         }
-        const int64_t width = means.k - j;
+        const int64_t k = means.k;
+        double* to = out + r * k + j;
+        if (k - j >= LANES) {
+            put(sums, to, k);
+            return;
+        }
+        double last[N * LANES];
+        put(sums, last, LANES);
         for (int i = 0; i < N; ++i) {
-            double* to = out + (r + i) * means.k + j;
-            if (width >= LANES) {
-                std::memcpy(to, sums[i], sizeof sums[i]);
-            } else {
-                std::memcpy(to, sums[i], static_cast<std::size_t>(width) * sizeof *to);
-            }
+            for (int64_t l = 0; l < k - j; ++l) to[i * k + l] = last[i * LANES + l];
         }
     }
 
   private:
+    template <int N>
+    COEM_INLINE static void put(const Wide (&sums)[N][PARTS], double* to, int64_t stride) {
+#pragma GCC unroll 12  // a loop would take the sums out of their registers
+        for (int i = 0; i < N; ++i) {
+            for (int q = 0; q < PARTS; ++q) {
+                std::memcpy(to + i * stride + q * WIDTH, &sums[i][q], sizeof(Wide));
+            }
+        }
+    }
+
     int64_t d_;
     Buffer<double> memory_;
     double* values_;
@@ -145,14 +157,32 @@ void closeness(const DenseRows& rows, const DenseRows& centres, double constant,
     }
 }
 
+// evidence = objective + log(evidence). Four rows at a time, and a row's result does not depend on
+// its neighbours.
+void add_logs(const PosteriorArgs& a) {
+    int64_t i = 0;
+    for (; i + HALF <= a.n_rows; i += HALF) {
+        const Half<double> logs = log_half(load_half<double>(a.evidence + i));
+        store_half<double>(a.evidence + i, load_half<double>(a.objective + i) + logs);
+    }
+    Half<double> last = Half<double>{} + 1.0;
+    for (int64_t j = i; j < a.n_rows; ++j) last[j - i] = a.evidence[j];
+    last = log_half(last);
+    for (int64_t j = i; j < a.n_rows; ++j) a.evidence[j] = a.objective[j] + last[j - i];
+}
+
 void assign(const PosteriorArgs& a, int32_t* labels) {
     const int64_t k = a.n_components;
     Joint<double> joint(k);
     joint.set_weights(a.log_weights);
     for (int64_t i = 0; i < a.n_rows; ++i) {
         joint.set(a.log_joint + i * k, a.allowed ? a.allowed + i * k : nullptr);
-        labels[i] = static_cast<int32_t>(harden(a, i, joint));
+        const Best best = joint.best();
+        labels[i] = static_cast<int32_t>(best.component);
+        a.objective[i] = joint.top;
+        a.evidence[i] = best.total;
     }
+    add_logs(a);
 }
 
 void sum_by_label(const DenseRows& rows, const int32_t* labels, const double* weights,

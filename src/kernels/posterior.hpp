@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
@@ -23,26 +24,9 @@ constexpr double NEVER = -std::numeric_limits<double>::infinity();
 // Below this share of its row a responsibility is nothing in single precision.
 template <class T> constexpr double NEGLIGIBLE = std::is_same_v<T, float> ? 1e-9 : 0.0;
 
-// The largest of `n` numbers in whole vectors.
-inline double largest(const double* numbers, int64_t n) {
-    // By halves: compilers compare eight doubles one by one.
-    auto left = load_half<double>(numbers);
-    auto right = load_half<double>(numbers + LANES / 2);
-    for (int64_t j = LANES; j < n; j += LANES) {
-        const auto a = load_half<double>(numbers + j);
-        const auto b = load_half<double>(numbers + j + LANES / 2);
-        left = a > left ? a : left;
-        right = b > right ? b : right;
-    }
-    left = right > left ? right : left;
-    double top = left[0];
-    for (int l = 1; l < LANES / 2; ++l) top = left[l] > top ? left[l] : top;
-    return top;
-}
-
 struct Best {
     int64_t component;
-    double evidence;
+    double total;  // the sum of exp(joint - top)
 };
 
 // One row's log joint, padded to whole vectors with components that have no chance.
@@ -60,15 +44,22 @@ class Joint {
     }
 
     void set(const double* log_prob, const std::uint8_t* allowed) {
-        for (int64_t j = 0; j < k_; ++j) {
+        Half<double> most = Half<double>{} + NEVER;
+        int64_t j = 0;
+        for (; j + HALF <= k_; j += HALF) {
+            const auto joint = load_half<double>(log_prob + j) + load_half<double>(weights_ + j);
+            const auto some = larger(joint, Half<double>{} + HOPELESS);
+            store_half<double>(joint_ + j, some);
+            most = larger(some, most);
+        }
+        top = largest_of(most);
+        for (; j < k_; ++j) {
             const double joint = log_prob[j] + weights_[j];
             joint_[j] = joint > HOPELESS ? joint : HOPELESS;
+            top = joint_[j] > top ? joint_[j] : top;
         }
-        for (int64_t j = k_; j < units_ * LANES; ++j) joint_[j] = NEVER;
-        if (allowed) {
-            for (int64_t j = 0; j < k_; ++j) joint_[j] = allowed[j] ? joint_[j] : NEVER;
-        }
-        top = largest(joint_, k_);
+        for (; j < units_ * LANES; ++j) joint_[j] = NEVER;
+        if (allowed) forbid(allowed);
     }
 
     // Set the responsibilities to exp(beta (joint - top)) and return their sum.
@@ -98,30 +89,16 @@ class Joint {
         return total / static_cast<double>(open);
     }
 
-    // The best component, of equals the first, and log sum exp of the joint. If few components of
-    // a row are near its best one, the others take no time.
+    // The best component, of equals the first, and the sum of all relative to it.
     Best best() const {
-        constexpr int half = LANES / 2;
         Best best{0, 0.0};
         Half<double> part = {};
         for (int64_t first = (units_ - 1) / LANES * 64; first >= 0; first -= 64) {
-            const double* numbers = joint_ + first;
             const int64_t n = units_ * LANES - first < 64 ? units_ * LANES - first : 64;
-            std::uint64_t near = 0;  // one bit per component
-            std::uint64_t equal = 0;
-            for (int64_t j = 0; j < n; j += half) {
-                const Half<double> some = load_half<double>(numbers + j);
-                near |= bits(some > top + FAR) << j;
-                equal |= bits(some == top) << j;
-            }
+            const std::uint64_t equal = add_terms(joint_ + first, n, part);
             if (equal) best.component = first + std::countr_zero(equal);
-            if (near == equal) {
-                part[0] += static_cast<double>(std::popcount(near));
-            } else {
-                part += shares(numbers, n, near);
-            }
         }
-        best.evidence = top + std::log((part[0] + part[2]) + (part[1] + part[3]));
+        best.total = (part[0] + part[2]) + (part[1] + part[3]);
         return best;
     }
 
@@ -140,23 +117,37 @@ class Joint {
     double top = 0.0;
 
   private:
-    // exp(joint - top) of the `near` ones of n numbers, added up by lanes. If they are many, it is
-    // faster to take all.
-    Half<double> shares(const double* numbers, int64_t n, std::uint64_t near) const {
-        constexpr int half = LANES / 2;
-        Half<double> part = {};
+    void forbid(const std::uint8_t* allowed) {
+        top = NEVER;
+        for (int64_t j = 0; j < k_; ++j) {
+            joint_[j] = allowed[j] ? joint_[j] : NEVER;
+            top = joint_[j] > top ? joint_[j] : top;
+        }
+    }
+
+    // Add exp(joint - top) of up to 64 numbers to `part`, and return a bit for each that is the top.
+    // If few are near the top, the others take no time. If many are, it is faster to take all.
+    std::uint64_t add_terms(const double* numbers, int64_t n, Half<double>& part) const {
+        std::uint64_t near = 0;
+        for (int64_t j = 0; j < n; j += HALF) {
+            near |= bits(load_half<double>(numbers + j) >= top + FAR) << j;
+        }
+        std::uint64_t equal = 0;
+        const auto add = [&](int64_t j) COEM_INLINED {
+            const Half<double> some = load_half<double>(numbers + j);
+            part += exp_term(some - top);
+            equal |= bits(some == top) << j;
+        };
         if (4 * std::popcount(near) > n) {
-            for (int64_t j = 0; j < n; j += half) {
-                part += exp_half(load_half<double>(numbers + j) - top);
-            }
-            return part;
+            for (int64_t j = 0; j < n; j += HALF) add(j);
+            return equal;
         }
         while (near) {
-            const int j = std::countr_zero(near) / half * half;
-            part += exp_half(load_half<double>(numbers + j) - top);
+            const int j = std::countr_zero(near) / HALF * HALF;
+            add(j);
             near &= ~(std::uint64_t{15} << j);
         }
-        return part;
+        return equal;
     }
 
     template <class Step> void each(const Step& step) const {
@@ -172,13 +163,12 @@ class Joint {
     T* resp_;
 };
 
-// All to the best component, which is returned.
-template <class T>
-int64_t harden(const PosteriorArgs& a, int64_t i, const Joint<T>& joint) {
+// All to the best component.
+template <class T> void harden(const PosteriorArgs& a, int64_t i, const Joint<T>& joint, T* resp) {
     const Best best = joint.best();
-    a.evidence[i] = best.evidence;
+    a.evidence[i] = joint.top + std::log(best.total);
     a.objective[i] = joint.top;
-    return best.component;
+    for (int64_t j = 0; j < a.n_components; ++j) resp[j] = j == best.component ? T{1} : T{0};
 }
 
 template <class T> void soften(const PosteriorArgs& a, int64_t i, Joint<T>& joint, T* resp) {
@@ -202,8 +192,7 @@ void posterior_row(const PosteriorArgs& a, int64_t i, Joint<T>& joint, T* resp) 
     double* log_prob = a.log_joint + i * k;
     joint.set(log_prob, a.allowed ? a.allowed + i * k : nullptr);
     if (a.hard) {
-        const int64_t best = harden(a, i, joint);
-        for (int64_t j = 0; j < k; ++j) resp[j] = j == best ? T{1} : T{0};
+        harden(a, i, joint, resp);
     } else {
         soften(a, i, joint, resp);
     }

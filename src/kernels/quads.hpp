@@ -10,10 +10,6 @@
 
 #include "simd.hpp"
 
-// A call would take vectors out of their registers, and loops would not know their lengths.
-#define COEM_INLINED __attribute__((always_inline))
-#define COEM_INLINE inline COEM_INLINED
-
 namespace {
 
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
@@ -63,15 +59,6 @@ COEM_INLINE Mask flags_of(const std::uint8_t* row, std::int64_t l, std::int64_t 
     return Mask{p[0], left > 1 ? p[1] : 0, left > 2 ? p[2] : 0, left > 3 ? p[3] : 0} != 0;
 }
 
-// b, if one of them is NaN
-COEM_INLINE Quad larger(const Quad& a, const Quad& b) {
-#ifdef __AVX__
-    return __builtin_ia32_maxpd256(a, b);  // compilers do not always see that it is one instruction
-#else
-    return a > b ? a : b;
-#endif
-}
-
 // One bit for each lane.
 COEM_INLINE unsigned bits_of(const Mask& m) {
 #ifdef __AVX__
@@ -85,18 +72,9 @@ COEM_INLINE Quad only_where(const Mask& m, const Quad& v) {
     return std::bit_cast<Quad>(m & std::bit_cast<Mask>(v));
 }
 
-typedef double Pair __attribute__((vector_size(16)));
-
 COEM_INLINE double sum_of(const Quad& v) {
     const Pair two = Pair{v[0], v[1]} + Pair{v[2], v[3]};
     return two[0] + two[1];
-}
-
-COEM_INLINE double largest_of(const Quad& v) {
-    const Pair low = {v[0], v[1]};
-    const Pair high = {v[2], v[3]};
-    const Pair two = low > high ? low : high;
-    return two[0] > two[1] ? two[0] : two[1];
 }
 
 // exp for x <= 0, 2e-16 relative; e^-708 for all that is less. The polynomial is that of degree 11

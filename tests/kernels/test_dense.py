@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from coem.kernels import _compiled
 from coem.kernels.dense import closeness, sum_by_label
@@ -74,6 +75,37 @@ def test_labels_are_those_of_the_dense_posterior(k, masked, spread):
     np.testing.assert_array_equal(got.objective, dense.objective)
     np.testing.assert_allclose(got.evidence, dense.evidence, rtol=1e-14, atol=1e-14)
     assert got.log_posterior.shape == (0, k)
+
+
+@pytest.mark.parametrize("k", [1, 4, 6, 64, 65, 200])
+@pytest.mark.parametrize("spread", [0.0, 0.1, 1.0, 10.0, 30.0, 1000.0])
+def test_evidence_of_labels_has_all_digits(k, spread):
+    """Few or many components near the best one, and evidences near zero."""
+    rng = np.random.default_rng(k)
+    log_prob = spread * rng.standard_normal((301, k))
+    log_prob -= logsumexp(log_prob, axis=1, keepdims=True)
+    log_prob[100:200] -= 50.0
+    got = assigned(log_prob, np.zeros(k))
+    np.testing.assert_array_equal(got.resp.labels, log_prob.argmax(axis=1))
+    np.testing.assert_array_equal(got.objective, log_prob.max(axis=1))
+    np.testing.assert_allclose(got.evidence, logsumexp(log_prob, axis=1), rtol=1e-15, atol=4e-15)
+
+
+def test_labels_do_not_depend_on_the_neighbours():
+    rng = np.random.default_rng(3)
+    log_prob, log_weights = 5.0 * rng.standard_normal((75, 19)), np.log(rng.dirichlet(np.ones(19)))
+    whole = assigned(log_prob, log_weights)
+    for part in (slice(0, 1), slice(6, 41), slice(38, 75)):
+        got = assigned(log_prob[part], log_weights)
+        np.testing.assert_array_equal(got.resp.labels, whole.resp.labels[part])
+        np.testing.assert_array_equal(got.evidence, whole.evidence[part])
+
+
+def test_a_row_far_beyond_the_others():
+    log_prob = np.array([[0.0, np.inf, 0.0], [-1e308, -1e308, -5.0], [-np.inf, -2.0, np.nan]])
+    got = assigned(log_prob, np.zeros(3))
+    np.testing.assert_array_equal(got.resp.labels, [1, 2, 1])
+    np.testing.assert_array_equal(got.evidence, [np.inf, -5.0, -2.0])
 
 
 def test_of_equals_the_first_wins():

@@ -11,8 +11,9 @@ from typing import Any, Self
 import numpy as np
 
 from coem.families import _collapse
+from coem.kernels.one_hot import OneHot
 from coem.stats import Stats
-from coem.typing import Array
+from coem.typing import Array, Resp
 
 CELLS = 2**15  # of a piece of rows: 256 kB
 FAR = 1e3  # a column with a larger mean, in units of its standard deviation, lies far from 0
@@ -92,8 +93,10 @@ def far_centre(pieces: Iterable[Array], d: int) -> tuple[float, ...] | None:
     return tuple(np.where(far, np.clip(mean, low, high), 0.0).tolist()) if far.any() else None
 
 
-def totals(resp: Array) -> Array:
+def totals(resp: Resp) -> Array:
     """Return the weight of every component, (k,)."""
+    if isinstance(resp, OneHot):
+        return resp.sum()
     return np.asarray(np.ones(len(resp)) @ resp)  # much faster than a sum over the first axis
 
 

@@ -123,6 +123,8 @@ class Categorical(CountFamily[Array, CategoricalStats]):
 
     def log_prob(self, X: CSR, theta: Array) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""
+        if len(self._levels()) == 1 and X.nnz == X.shape[0]:  # nothing to add up
+            return np.take(np.asarray(theta.T, dtype=np.float64, order="C"), X.indices, axis=0)
         return counts.scores(X, theta)
 
     def stats(self, X: CSR, resp: Array) -> CategoricalStats:
