@@ -87,7 +87,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         Class of every training row, as `predict` returns it.
     view_names_ : tuple of str
         The views.
-    objective_, history_, runs_, n_iter_, converged_, silent_views_
+    objective_, history_, runs_, n_iter_, converged_, families_, silent_views_
         Those of the mixture.
 
     Notes
@@ -122,6 +122,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     runs_ = _of_mixture("runs_")
     n_iter_ = _of_mixture("n_iter_")
     converged_ = _of_mixture("converged_")
+    families_ = _of_mixture("families_")
     silent_views_ = _of_mixture("silent_views_")
 
     def __init__(
