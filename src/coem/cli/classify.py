@@ -73,8 +73,9 @@ class Weight(click.ParamType):
 def command(**options: Any) -> None:
     """Learn classes from rows with a label, and predict the classes of the other rows.
 
-    Rows without a label help to learn (semi-supervised EM). Prints the number of rows per class,
-    and the accuracy on labels that were held out. In the assignments, the column label is what
+    Rows without a label help to learn (semi-supervised EM). A regression on the labelled rows
+    helps too; labels that are held out decide how much each counts. Prints the number of rows per
+    class, and the accuracy on held-out labels. In the assignments, the column label is what
     the model predicts for each row, and the column given is the label in the file.
     """
     from coem.cli import _recipes

@@ -150,7 +150,7 @@ def _fit(
     model = PooledClassifier(mixture, cv=folds if folds >= 2 else None)
     with listener.fitting("the fits, with folds of the labels held out", None):
         model.fit(views, labels)
-    if mixture.unlabeled_weight == "auto":
+    if mixture.unlabeled_weight == "auto" and (labels == "").any():
         listener.note(_said_weight(model))
     listener.note(_said_pool(model))
     return model

@@ -77,12 +77,22 @@ def to_views(
     widths = {name: views[name].shape[1] for name in views.names}
     sizes = ", ".join(f"{name} ({n:,} column{'' if n == 1 else 's'})" for name, n in widths.items())
     listener.note(f"{len(documents):,} rows; views: {sizes}")
-    empty = int(views.empty.all(axis=1).sum())
+    empty = int((~_filled(reader, views)).sum())
     if empty:
+        rows = "row is" if empty == 1 else "rows are"
         listener.note(
-            f"{empty:,} rows are empty in every view: nothing is known of where they belong"
+            f"{empty:,} {rows} empty in every view: nothing is known of where they belong"
         )
     return views
+
+
+def _filled(reader: TextViews, views: Any) -> Any:
+    """Return which rows have content in any view; the number 0 is content."""
+    filled = ~views.empty
+    for v, name in enumerate(views.names):
+        if reader.views_[name]["kind"] == "number":
+            filled[:, v] = ~np.isnan(views[name]).all(axis=1)
+    return filled.any(axis=1)
 
 
 def families(reader: TextViews) -> dict[str, Any]:
