@@ -1,6 +1,7 @@
 """Methods of fitted clusterers: assignments, and probabilities that other groupings bear out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from coem.calibration import best_limit, bounded
 from coem.checks import check_weight
 from coem.estimators._methods import MixtureMethods
-from coem.latent.block import Block
-from coem.latent.fitted import Fitted, Reading
+from coem.latent.fitted import Fitted
 from coem.latent.shared_rows import translated
 from coem.typing import Array
 from coem.views import as_views
@@ -24,33 +24,21 @@ class ClustererMethods(MixtureMethods):
 
     def predict(self, X: Any) -> Array:
         """Return the component of every row, of shape (n_rows,)."""
-        return self._labels(self._map_blocks(X, Fitted.proba))
+        return self._labels(self.predict_proba(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Return P(component | row) as `assign` says, of shape (n_rows, n_components).
 
         After `calibrate`, the evidence of a row has a limit.
         """
-        if not hasattr(self, "calibration_"):
-            return self._map_blocks(X, Fitted.proba)
-        return self._map_blocks(X, self._proba)
+        return self._map_blocks(X, Fitted.proba)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`.
 
         It distinguishes components that are so unlikely that their probability is rounded to 0.
         """
-        return self._map_blocks(X, self._log_proba)
-
-    def read(self, X: Any) -> Reading:
-        """Return all that the model says of rows, as `MixtureMethods.read`.
-
-        After `calibrate` this takes two passes over the rows.
-        """
-        found = super().read(X)
-        if not hasattr(self, "calibration_"):
-            return found
-        return found._replace(proba=self.predict_proba(X))
+        return self._map_blocks(X, Fitted.log_proba)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log likelihood of the rows, all views together; larger is better."""
@@ -70,7 +58,7 @@ class ClustererMethods(MixtureMethods):
         ----------
         X : matrix, list, dict or Views
             Rows with the views of `fit`.
-        others : sequence of arrays of int of shape (n_rows,)
+        others : sequence of arrays of shape (n_rows,)
             Groups of these rows in other groupings, one at least; their numbers need not match.
         sample_weight : array of shape (n_rows,), optional
             A weight of 2 counts as the row given twice.
@@ -86,8 +74,10 @@ class ClustererMethods(MixtureMethods):
         groupings = [_codes(other, part.n_rows, place) for place, other in enumerate(others)]
         if not groupings:
             raise ValueError("others is empty: calibrate needs another grouping of the rows")
-        log_proba = self._map_blocks(X, Fitted.log_proba)
-        labels, rows = self.predict(X), np.arange(part.n_rows)
+        fitted = replace(self._fitted(), limit=np.inf)
+        with self._engine() as engine:
+            log_proba = np.concatenate(engine.map(fitted.log_proba, part.blocks))
+        labels, rows = log_proba.argmax(axis=1), np.arange(part.n_rows)
         target = translated(labels, groupings, self._n_components(), weight)
         blank = np.zeros(len(rows), bool) if part.empty is None else part.empty.all(axis=1)
         counts = np.where(blank, 0.0, 1.0 if weight is None else weight)
@@ -102,23 +92,8 @@ class ClustererMethods(MixtureMethods):
         )
         return self
 
-    def _proba(self, fitted: Fitted, block: Block) -> Array:
-        """Return probabilities with limited evidence; rounding gives no row another label."""
-        proba, labels = np.exp(self._log_proba(fitted, block)), fitted.proba(block).argmax(axis=1)
-        rows = np.flatnonzero(proba.argmax(axis=1) != labels)
-        proba[rows, labels[rows]] = np.nextafter(proba[rows].max(axis=1), 2.0)
-        return proba
-
-    def _log_proba(self, fitted: Fitted, block: Block) -> Array:
-        """Return log probabilities; after `calibrate` with limited evidence, where there is any."""
-        exact = fitted.log_proba(block)
-        if not hasattr(self, "calibration_"):
-            return exact
-        modest = bounded(exact, fitted.weights, self.calibration_.limit)
-        if block.empty is not None:
-            blank = block.empty.all(axis=1)
-            modest[blank] = exact[blank]
-        return modest
+    def _limit(self) -> float:
+        return float(self.calibration_.limit) if hasattr(self, "calibration_") else np.inf
 
 
 def _codes(labels: Any, n_rows: int, place: int) -> Array:
