@@ -112,7 +112,7 @@ class Fitted:
 
     def _of_joint(self, joint: Posterior) -> Array:
         if np.isinf(self.limit):
-            return joint.resp
+            return np.asarray(joint.resp)
         return self._limited(joint.resp, self.beta * joint.log_posterior)
 
     def _of_views(self, view_proba: Array, block: Block) -> Array:
