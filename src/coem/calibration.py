@@ -9,6 +9,7 @@ from scipy.special import log_softmax
 from coem.typing import Array
 
 LEAST = -700.0  # a log probability; the exponential of a smaller one is 0
+LOG_LIMITS = np.linspace(-7.0, 13.0, 11)  # limits of the evidence of a row that are tried
 
 
 def best_temperature(log_proba: Array, truth: Array, weight: Array | None = None) -> float:
@@ -54,6 +55,93 @@ def best_temperature(log_proba: Array, truth: Array, weight: Array | None = None
     return float(np.exp(minimize_scalar(loss, bounds=(-10.0, 3.0), method="bounded").x))
 
 
+def bounded(log_proba: Array, prior: Array, limit: float) -> Array:
+    """Return log probabilities in which no row has more evidence than `limit`.
+
+    Parameters
+    ----------
+    log_proba : ndarray of shape (n_rows, n_components)
+        Log P(component | row).
+    prior : ndarray of shape (n_components,)
+        The weights of the components.
+    limit : float
+        The most evidence that a row can have, in nats.
+
+    Returns
+    -------
+    log_proba : ndarray of shape (n_rows, n_components)
+        Log probabilities with the same order of components.
+
+    Notes
+    -----
+    The gap of a component is how far its log probability is below that of the best. The evidence e
+    of a row is the mean gap, by the prior. All gaps of the row are multiplied by
+    limit / (limit + e). So weak evidence stays as it is, and strong evidence comes close to the
+    limit, however long the row is.
+    """
+    gaps, evidence = _gaps(log_proba, prior)
+    return _scaled(gaps, 1.0 / (1.0 + evidence / limit))
+
+
+def best_limit(log_proba: Array, prior: Array, target: Array, weight: Array | None = None) -> float:
+    """Return the limit of the evidence with which `bounded` best predicts `target`, by log loss.
+
+    Parameters
+    ----------
+    log_proba : ndarray of shape (n_rows, n_components)
+        Log P(component | row).
+    prior : ndarray of shape (n_components,)
+        The weights of the components.
+    target : ndarray of shape (n_rows, n_components)
+        Probabilities that something else gives to the same components.
+    weight : ndarray of shape (n_rows,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    limit : float
+        In nats; infinite if there is nothing to compare.
+
+    Notes
+    -----
+    Two rows of ignorance are spread over the target of all rows, as in `best_temperature`: n rows
+    that agree on everything do not make a model certain.
+    """
+    n_rows, k = log_proba.shape
+    weight = np.ones(n_rows) if weight is None else weight
+    n = weight.sum()
+    if k == 1 or n == 0:
+        return np.inf
+    gaps, evidence = _gaps(log_proba, prior)
+    says = (n * target + 2.0 / k) / (n + 2.0) * weight[:, np.newaxis]
+    says[np.isinf(gaps)] = 0.0  # probability 0 at any limit
+
+    def loss(log_limit: float) -> float:
+        scale = 1.0 / (1.0 + evidence / np.exp(log_limit))
+        told = np.maximum(_scaled(gaps, scale), -1e300)
+        return -float((says * told).sum())
+
+    best = int(np.argmin([loss(value) for value in LOG_LIMITS]))
+    around = LOG_LIMITS[max(best - 1, 0)], LOG_LIMITS[min(best + 1, len(LOG_LIMITS) - 1)]
+    return float(np.exp(minimize_scalar(loss, bounds=around, method="bounded").x))
+
+
+def _gaps(log_proba: Array, prior: Array) -> tuple[Array, Array]:
+    """Return how far each component is below the best, (n, k), and the mean of it by the prior."""
+    log_proba = np.asarray(log_proba, dtype=np.float64)
+    gaps = log_proba.max(axis=1, keepdims=True) - log_proba
+    there = np.isfinite(gaps)
+    mass = np.where(there, prior, 0.0).sum(axis=1)
+    total = (np.where(there, gaps, 0.0) * prior).sum(axis=1)
+    return gaps, np.asarray(total / np.where(mass > 0, mass, 1.0))
+
+
+def _scaled(gaps: Array, scale: Array) -> Array:
+    """Return the log probabilities of rows whose gaps are scaled."""
+    scaled = np.where(np.isinf(gaps), gaps, gaps * scale[:, np.newaxis])
+    return np.asarray(log_softmax(-scaled, axis=1))
+
+
 def pool_weights(
     votes: Sequence[Array], truth: Array, prior: Sequence[float], weight: Array | None = None
 ) -> Array:
@@ -79,7 +167,7 @@ def pool_weights(
     -------
     weights : ndarray of shape (n_models,)
     """
-    table = np.stack([bounded(vote) for vote in votes])  # (n_models, n_rows, n_classes)
+    table = np.stack([floored(vote) for vote in votes])  # (n_models, n_rows, n_classes)
     start = np.log(np.asarray(prior, dtype=np.float64))
     mass = np.ones(len(truth)) if weight is None else weight
     right = table[:, np.arange(len(truth)), truth]
@@ -99,10 +187,10 @@ def pool_weights(
 
 def pool(votes: Sequence[Array], weights: Array) -> Array:
     """Return the log P(class | row) of a pool of models; see `pool_weights`."""
-    total = sum(weight * bounded(vote) for vote, weight in zip(votes, weights, strict=True))
+    total = sum(weight * floored(vote) for vote, weight in zip(votes, weights, strict=True))
     return np.asarray(log_softmax(total, axis=1))
 
 
-def bounded(log_proba: Array) -> Array:
+def floored(log_proba: Array) -> Array:
     """Return log probabilities of at least -700, so that no model alone can rule a class out."""
     return np.maximum(log_proba, LEAST)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import signal
 import subprocess
@@ -91,8 +92,10 @@ def test_explain_adds_up(finished, coem):
     assert sum(part["contribution"] for part in told["parts"]) == pytest.approx(told["log_odds"])
     row = next(r for r in rows_of(finished / "assignments.csv") if r["id"] == "p0")
     assert told["probability"] == pytest.approx(float(row["probability"]))
-    assert told["calibrated_log_odds"] is None
-    assert "against" in coem("explain", finished, "--id", "p0").stdout
+    odds = told["probability"] / told["against_probability"]
+    assert told["calibrated_log_odds"] == pytest.approx(math.log(odds))
+    assert told["calibrated_log_odds"] < told["log_odds"]
+    assert "after calibration" in coem("explain", finished, "--id", "p0").stdout
 
 
 def test_compare(finished, table, coem):

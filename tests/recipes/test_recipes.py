@@ -255,6 +255,22 @@ def test_what_a_result_has(files, tmp_path):
     assert not (tmp_path / "run" / "report.html").exists()
 
 
+def test_probabilities_are_those_that_other_runs_bear_out(files):
+    table = pd.read_csv(files / "posts.csv")
+    given = {"text": "body", "k": 4, "restarts": 4}
+    modest = coem.cluster(table, **given)
+    exact = coem.cluster(table, **given, evidence="fixed")
+    np.testing.assert_array_equal(modest.labels, exact.labels)
+    limit = modest.model.calibration_.limit
+    assert (modest.figures["evidence_limit"], exact.figures["evidence_limit"]) == (limit, None)
+    assert not hasattr(exact.model, "calibration_")
+    for found in (modest, exact):
+        proba = found.pipeline.predict_proba(table).max(axis=1)
+        np.testing.assert_array_equal(found.assignments.probability, proba)
+        assert found.figures["mean_probability"] == proba.mean()
+    assert modest.figures["mean_probability"] < exact.figures["mean_probability"]
+
+
 def test_objects_as_views(files, tmp_path):
     vectors = np.load(files / "v.npy")
     views = {"m": vectors, "n": Embed("body", lambda texts: vectors[: len(texts)])}

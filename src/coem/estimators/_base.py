@@ -71,7 +71,11 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
     def _fitted(self) -> Fitted:
         """Return the fitted mixture."""
         mixture = self._mixture(Soft())
-        return Fitted(mixture, self._theta(), self.weights_, self.assign, self.beta_)
+        return Fitted(mixture, self._theta(), self.weights_, self.assign, self.beta_, self._limit())
+
+    def _limit(self) -> float:
+        """Return the most evidence that a row can have, in nats."""
+        return np.inf
 
     # -- views that speak --------------------------------------------------------------------
 

@@ -56,6 +56,8 @@ class MixtureFit(BaseMixture, RestartFit):
             if task.coupling is not None:
                 self.transition_ = task.links
             best = self._keep_run(results, seeds)
+            for record in self.runs_:
+                record.silent_views = self._left_out()
             self._set_theta(mixture, best.theta)
             self._stats = None
             rows = Partition(part.views, part.empty, part.weight)

@@ -42,6 +42,14 @@ def check_mixture(model: BaseMixture) -> None:
         need(expected.mass.shape == (k,), "the statistics")
 
 
+def check_clusterer(model: MixtureClusterer) -> None:
+    """Raise unless the parameters fit each other, and the limit of the evidence is one."""
+    check_mixture(model)
+    if hasattr(model, "calibration_"):
+        limit = getattr(model.calibration_, "limit", None)
+        need(isinstance(limit, Real) and float(limit) > 0, "calibration_")
+
+
 def _check_theta(family: AnyFamily, theta: Theta, width: int, k: int, view: str) -> None:
     """Raise unless `theta` fits the family, `k` components and `width` columns."""
     what = f"theta_ of view {view!r}"
@@ -167,7 +175,7 @@ def check_traffic(model: TrafficModel) -> None:
 THIS_MACHINE = ("engine", "checkpoint")  # parameters that are never saved
 
 register(Records)
-register(MixtureClusterer, skip=THIS_MACHINE, drop=("random_state", "init"), check=check_mixture)
+register(MixtureClusterer, skip=THIS_MACHINE, drop=("random_state", "init"), check=check_clusterer)
 register(
     MixtureClassifier,
     skip=THIS_MACHINE,

@@ -6,12 +6,11 @@ from sklearn.utils import ClassifierTags
 
 from coem.checks import undo_on_error
 from coem.coupling import Coupling
-from coem.estimators._methods import MixtureMethods
+from coem.estimators._clusterer_methods import ClustererMethods
 from coem.estimators._online import OnlineMixin
 from coem.estimators._types import Folder, Precision, Seed
 from coem.estimators._unlabelled import UnlabelledMixture
 from coem.families.named import Named
-from coem.latent.fitted import Fitted
 from coem.posterior import Rule
 from coem.protocols import Engine
 from coem.run_coupling import RunCoupling
@@ -19,7 +18,7 @@ from coem.schedules import Schedule, StepSize
 from coem.typing import Array
 
 
-class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
+class MixtureClusterer(UnlabelledMixture, OnlineMixin, ClustererMethods):
     r"""Cluster rows by EM, co-EM or classification EM over one or several views.
 
     Parameters
@@ -129,7 +128,7 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
         `seconds`.
         ``history_.to_frame()`` returns a DataFrame.
     runs_ : list of records
-        One per restart: `seed`, `objective`, `n_iter`, `converged`, `seconds`.
+        One per restart: `seed`, `objective`, `n_iter`, `converged`, `seconds`, `silent_views`.
     transition_ : list of records
         With `coupling_of_runs`, the transitions: `coupling` (its number), `run` (the run that
         learns) and `other` (the run that it learns from), `through` ("rows"), `matrix`
@@ -143,6 +142,10 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
     collapsed_ : dict
         View -> components whose rows do not vary in some direction in which all rows do. A Gaussian
         family keeps their variance at the least that is allowed; see its notes.
+    calibration_ : Bunch
+        Only after `calibrate`: `limit`, the most evidence that a row has in `predict_proba`, in
+        nats; `n_others`, the number of other groupings; the mean probability of the assigned
+        component, `sure_before` and `sure_after`, and `support`, that of the other groupings.
     n_iter_ : int
         Rounds of the best run.
     converged_ : bool
@@ -240,6 +243,8 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
             The fitted estimator.
         """
         part = self._read_rows(X, sample_weight)
+        if hasattr(self, "calibration_"):  # of an earlier fit
+            del self.calibration_
         saved = self._fit(part)
         self._start_again_if_collapsed(part)
         if saved:
@@ -276,15 +281,3 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, MixtureMethods):
             The estimator.
         """
         return self._partial_fit(X, y, sample_weight)
-
-    def predict(self, X: Any) -> Array:
-        """Return the component of every row, of shape (n_rows,)."""
-        return self._labels(self.predict_proba(X))
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return P(component | row) as `assign` says, of shape (n_rows, n_components)."""
-        return self._map_blocks(X, Fitted.proba)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log likelihood of the rows, all views together; larger is better."""
-        return float(self.score_samples(X).mean())

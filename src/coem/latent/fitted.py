@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import log_softmax
 
 from coem.agreement import dissent
+from coem.calibration import bounded
 from coem.coupling import average
 from coem.latent.block import Block
 from coem.latent.mixture import Mixture, MixtureTheta
@@ -38,6 +39,7 @@ class Fitted:
     weights: Array
     assign: str  # "joint" (2005, Eq. 18-19) or "average" (2004, Eq. 7)
     beta: float  # inverse temperature
+    limit: float = np.inf  # the most evidence of a row, in nats, in `proba` and `log_proba`
 
     def log_prob(self, block: Block, v: int) -> Array:
         """Return log p(x | component) of one view, (n, k)."""
@@ -54,8 +56,8 @@ class Fitted:
     def proba(self, block: Block) -> Array:
         """Return the posterior that assigns rows, (n, k)."""
         if self.assign == "joint":
-            return self._placed(block, self.joint(block, self.beta).resp)
-        return self._placed(block, average(self.view_posteriors(block), block.empty))
+            return self._placed(block, self._of_joint(self.joint(block, self.beta)))
+        return self._placed(block, self._of_views(self.view_posteriors(block), block))
 
     def log_proba(self, block: Block) -> Array:
         """Return the logarithm of that posterior, which distinguishes unlikely components."""
@@ -65,6 +67,8 @@ class Fitted:
             log_proba = log_softmax(self.beta * log_proba, axis=1)
         else:
             log_proba = safe_log(average(self.view_posteriors(block), block.empty))
+        if np.isfinite(self.limit):
+            log_proba = bounded(log_proba, self.weights, self.limit)
         if block.empty is not None:
             log_proba[block.empty.all(axis=1)] = safe_log(self._prior)
         return np.asarray(log_proba)
@@ -83,7 +87,8 @@ class Fitted:
         joint = self._joint([log_probs[0].copy(), *log_probs[1:]], self.beta)
         by_view = self._by_view(log_probs, self.beta)
         view_proba = _resp(by_view)
-        proba = joint.resp if self.assign == "joint" else average(view_proba, block.empty)
+        of_views = self.assign != "joint"
+        proba = self._of_views(view_proba, block) if of_views else self._of_joint(joint)
         empty = np.zeros((block.n_rows, len(log_probs)), dtype=bool)
         return Reading(
             self._placed(block, proba),
@@ -104,6 +109,23 @@ class Fitted:
     def _by_view(self, log_probs: list[Array], beta: float) -> list[Posterior]:
         pairs = zip(log_probs, self.theta.log_weights, strict=True)
         return [posterior(part, own, beta=beta) for part, own in pairs]
+
+    def _of_joint(self, joint: Posterior) -> Array:
+        if np.isinf(self.limit):
+            return np.asarray(joint.resp)
+        return self._limited(joint.resp, self.beta * joint.log_posterior)
+
+    def _of_views(self, view_proba: Array, block: Block) -> Array:
+        proba = average(view_proba, block.empty)
+        return proba if np.isinf(self.limit) else self._limited(proba, safe_log(proba))
+
+    def _limited(self, proba: Array, log_proba: Array) -> Array:
+        """Return probabilities with limited evidence; rounding gives no row another label."""
+        labels = proba.argmax(axis=1)
+        modest: Array = np.exp(bounded(log_proba, self.weights, self.limit))
+        rows = np.flatnonzero(modest.argmax(axis=1) != labels)
+        modest[rows, labels[rows]] = np.nextafter(modest[rows].max(axis=1), 2.0)
+        return modest
 
     def _placed(self, block: Block, proba: Array) -> Array:
         """Set the posterior of rows that are empty in every view to the weights, in place."""

@@ -66,6 +66,32 @@ def _shares(mass: Array) -> Array:
     return np.asarray(mass / whole) if whole > 0 else np.full(len(mass), 1.0 / len(mass))
 
 
+def translated(
+    labels: Array, others: Sequence[Array], n_components: int, weight: Array | None = None
+) -> Array:
+    """Return what other groupings say of rows, in the components of one grouping, (n, k).
+
+    A row of group g of another grouping is in component c with the probability p(c|g), the share
+    of the rows of g. The result is the mean over the other groupings.
+
+    Parameters
+    ----------
+    labels : ndarray of int of shape (n,)
+        The component of each row.
+    others : sequence of ndarrays of int of shape (n,)
+        The groups of the same rows in other groupings, from 0 on.
+    n_components : int
+        The number of components k.
+    weight : ndarray of shape (n,), optional
+        A weight of 2 counts as the row given twice.
+    """
+    total = np.zeros((len(labels), n_components))
+    for other in others:
+        mass = shared_rows(other, labels, (int(other.max()) + 1, n_components), weight)
+        total += transition_of(mass)[other]
+    return total / len(others)
+
+
 # -- coupling -----------------------------------------------------------------------------------
 
 

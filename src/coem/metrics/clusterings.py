@@ -256,12 +256,18 @@ def reliability_curve(
         )
     columns = _classes_of(truth, proba.shape[1], classes)
     right = columns[proba.argmax(axis=1)] == truth
-    confidence = proba.max(axis=1)
+    return curve_of(proba.max(axis=1), right, n_bins, sample_weight)
+
+
+def curve_of(
+    confidence: Array, right: Array, n_bins: int, sample_weight: ArrayLike | None = None
+) -> Bunch:
+    """Return a `reliability_curve` of rows, given their confidence and how far each is right."""
     place = np.clip(np.ceil(confidence * n_bins).astype(int) - 1, 0, n_bins - 1)
-    weight = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight)
+    weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight)
     mass, sure, hits = (
         np.bincount(place, weights=weight * values, minlength=n_bins)
-        for values in (np.ones(len(truth)), confidence, right)
+        for values in (np.ones(len(right)), confidence, right)
     )
     there = np.where(mass > 0, mass, np.nan)
     return Bunch(confidence=sure / there, accuracy=hits / there, weight=mass)

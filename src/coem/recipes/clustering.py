@@ -82,7 +82,9 @@ def cluster(
     max_length : float, default=150
         Words that a text counts at most: longer ones are scaled down. None counts all.
     evidence : {"auto", "fixed"}, default="auto"
-        "auto" leaves out views that share nothing with the others; "fixed" uses all views.
+        "auto" leaves out views that share nothing with the others, and makes probabilities as sure
+        as the other runs bear out (`MixtureClusterer.calibrate`). "fixed" uses all views, and the
+        posteriors of the kept run.
     k : int, optional
         The number of groups. If it is None it is chosen, and `notes` says why.
     label : str, optional
@@ -159,22 +161,25 @@ def _result(job: Job, reader: Any, views: Any, found: Any) -> Result:
     """Return what was found. The story reads the rows once; all figures use that reading."""
     column = job.settings["label"]
     labels = labels_of(job.documents, column) if column else None
-    model = found.estimator
+    # With fixed evidence, probabilities are those of the fitted mixture.
+    exact = job.settings["evidence"] == "fixed"
+    model = found.estimator if exact else found.calibrated(views)
     story = job.tell(model, views, reader, labels=labels, stability=found)
-    figures = _figures(story, found, labels)
+    figures = _figures(story, model, found, labels)
     columns = {"trust": found.row_trust.round(6)}  # more digits would be noise
     return job.result(model, views, reader, story, figures=figures, columns=columns)
 
 
-def _figures(story: Any, found: Any, labels: Any) -> dict[str, Any]:
+def _figures(story: Any, model: Any, found: Any, labels: Any) -> dict[str, Any]:
     """Return the numbers of the result."""
-    model = found.estimator
     figures = {
         "k": len(story.groups),
         "objective": float(model.objective_),
         "rounds": int(model.n_iter_),
         "converged": bool(model.converged_),
         "agreement_of_runs": found.mean_agreement,
+        "mean_probability": float(story.assignments.probability.mean()),
+        "evidence_limit": model.calibration_.limit if hasattr(model, "calibration_") else None,
         "groups": [
             {"label": g.label, "name": g.name, "size": g.size, "trust": trust_of(g)}
             for g in story.groups

@@ -36,7 +36,7 @@ class Agreement:
     Attributes
     ----------
     names : list of str
-        The views.
+        The views that speak.
     rate : float
         Share of the pairs of non-empty views of a row that agree, as `coem.metrics.agreement_rate`.
     matrix : list of list of float
@@ -79,10 +79,11 @@ class Agreement:
 
 
 def agree(reading, documents):
-    """Return how far the views agree, or None if there is but one."""
-    if reading.view_groups is None:
+    """Return how far the views agree, or None if but one speaks."""
+    speaks = [v for v, name in enumerate(reading.views.names) if name not in reading.silent]
+    if reading.view_groups is None or len(speaks) < 2:
         return None
-    names, views = list(reading.views.names), reading.view_groups
+    names, views = [reading.views.names[v] for v in speaks], reading.view_groups[:, speaks]
     matrix, n_rows = rates(views)
     pairs = []
     for u, v in combinations(range(len(names)), 2):

@@ -52,6 +52,7 @@ def render(story):
             search=search_data(story),
             pictures=pictures(story),
             made=made(story),
+            silent=[view.name for view in story.views if view.silent],
             trust=MEANING,
             first=FIRST,
             most=svg.MOST,
@@ -116,6 +117,12 @@ def pictures(story):
         found |= _agreement_pictures(story)
     if story.stability:
         found["runs"] = _runs_picture(story.stability["agreement"])
+        if story.stability.get("reliability"):
+            found["borne out"] = _reliability(
+                story.stability["reliability"],
+                "Probability, and how probable the other runs find the same",
+                said="of the other runs",
+            )
     if story.truth:
         found |= _truth_pictures(story)
     return found
@@ -153,10 +160,13 @@ def _truth_pictures(story):
         "confusion": _counts(table[np.ix_(rows, columns)], _numbered(story, rows), names, title)
     }
     if t.reliability:
-        curve = t.reliability
-        parts = curve["confidence"], curve["accuracy"], curve["rows"]
-        found["reliability"] = svg.reliability(*parts, "Probability and share that is right")
+        found["reliability"] = _reliability(t.reliability, "Probability and share that is right")
     return found
+
+
+def _reliability(curve, title, **said):
+    parts = curve["confidence"], curve["accuracy"], curve["rows"]
+    return svg.reliability(*parts, title, **said)
 
 
 def _counts(counts, rows, columns, title):

@@ -131,9 +131,10 @@ def _empty_rows(model, views):
 
 
 def _facts_of_families(model):
-    """Return the fields `families` and `locate` of a mixture."""
+    """Return the fields `families`, `locate` and `silent` of a model with families."""
     families = model.families_.items()
     return {
+        "silent": tuple(getattr(model, "silent_views_", ())),
         "families": {name: type(family).__name__ for name, family in families},
         "locate": {name: family.locate for name, family in families},
     }

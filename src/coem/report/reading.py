@@ -44,6 +44,8 @@ class Reading:
         Maps a feature of a table to its column, or to (column, level).
     empty : ndarray of bool of shape (n_rows, n_views), optional
         Which rows are empty in which view, if the model has a rule of its own for that.
+    silent : tuple of str
+        The views that the model leaves out, because they share nothing with the others.
     directions : Space, optional
         The rows as directions, if the reader has computed them.
     """
@@ -62,6 +64,7 @@ class Reading:
     families: dict = field(default_factory=dict)
     locate: dict = field(default_factory=dict)
     empty: np.ndarray | None = None
+    silent: tuple = ()
     directions: Space | None = None
 
     @property

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from coem.metrics.clusterings import curve_of
+
+N_BINS = 10
 OF_RUNS = ("summary", "n_others", "agreement", "mean_agreement")
 OF_A_GROUP = ("trust", "recurs", "split", "merged", "scattered")
 FATES = {"recurs", "split", "merged", "scattered"}
@@ -34,6 +37,28 @@ def recurrence(stability, reading):
         "agreement": stability.agreement.tolist(),
         "mean_agreement": stability.mean_agreement,
         "table": [{key: row[key] for key in OF_A_GROUP} for row in stability.table],
+        "reliability": _borne_out(stability, reading),
+    }
+
+
+def _borne_out(stability, reading):
+    """Return the curve of the probabilities and what the other runs say, or None without them.
+
+    `confidence`, `accuracy` and `rows` of bins of the probability, as in `Truth.reliability`, but
+    the accuracy is the mean support; and the mean gap, `error`. Rows that are empty in every view
+    are left out.
+    """
+    rows = np.flatnonzero(~reading.blank)
+    if reading.proba is None or not len(stability.others) or not len(rows):
+        return None
+    sure, support = reading.proba[rows, reading.groups[rows]], stability.support[rows]
+    curve = curve_of(sure, support, N_BINS)
+    gaps = np.abs(curve.confidence - curve.accuracy) * curve.weight
+    return {
+        "confidence": curve.confidence.tolist(),
+        "accuracy": curve.accuracy.tolist(),
+        "rows": curve.weight.astype(int).tolist(),
+        "error": float(np.nansum(gaps) / curve.weight.sum()),
     }
 
 

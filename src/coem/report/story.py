@@ -58,13 +58,14 @@ class Assignments:
 
 @dataclass(frozen=True)
 class ViewFacts:
-    """The shape of a view."""
+    """The shape of a view; `silent` if the model leaves it out."""
 
     name: str
     family: str | None
     n_columns: int
     density: float
     n_empty: int
+    silent: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,8 +61,11 @@ def line(values, title, *, x_label="round", y_label="", size=(560, 220), limits=
     return _picture(parts, title, size)
 
 
-def reliability(confidence, accuracy, rows, title, size=(340, 320)):
-    """Return points of confidence and accuracy over the diagonal, the larger the more rows."""
+def reliability(confidence, accuracy, rows, title, *, said=None, size=(340, 320)):
+    """Return points of confidence and accuracy over the diagonal, the larger the more rows.
+
+    The accuracy is the share that is right, or the probability that something else has, `said`.
+    """
     width, height = size
     left, right, top, bottom = 52, 14, 12, 42
 
@@ -75,7 +78,8 @@ def reliability(confidence, accuracy, rows, title, size=(340, 320)):
     steps = [0.0, 0.25, 0.5, 0.75, 1.0]
     parts = _axis_y(steps, down, left, width - right)
     parts += _axis_x(steps, across, height - bottom)
-    parts += _labels("probability of the choice", "share that is right", left, width, top, height)
+    upright = "share that is right" if said is None else f"probability {said}"
+    parts += _labels("probability of the choice", upright, left, width, top, height)
     diagonal = {"x1": across(0), "y1": down(0), "x2": across(1), "y2": down(1)}
     parts.append(_tag("line", class_="diagonal", **diagonal))
     whole = max(sum(rows), 1)
@@ -83,7 +87,7 @@ def reliability(confidence, accuracy, rows, title, size=(340, 320)):
     path = " ".join(f"{across(c):.1f},{down(a):.1f}" for c, a, _ in there)
     parts.append(_tag("polyline", class_="curve", points=path))
     for c, a, n in there:
-        hint = f"{n:,} rows: probability {c:.2f}, right {a:.2f}"
+        hint = f"{n:,} rows: probability {c:.2f}, {said or 'right'} {a:.2f}"
         parts.append(_dot(across(c), down(a), 3 + 9 * math.sqrt(n / whole), hint))
     return _picture(parts, title, size)
 
@@ -142,7 +146,7 @@ def _cell(x, y, cell, shade, label, hint):
     depth = round(min(max(float(shade), 0.0), 1.0), 3)
     box = {"x": x + 0.5, "y": y + 0.5, "width": cell - 1, "height": cell - 1, "rx": 2}
     body = _tag("title", hint) + _tag("rect", class_="heat", fill_opacity=depth, **box)
-    kind = "mid on" if depth > 0.55 else "mid"
+    kind = "mid on" if depth > 0.7 else "mid"  # the contrast is at least 3.4, also in the dark
     if len(label) <= cell // 6:
         body += _tag("text", label, class_=kind, x=x + cell / 2, y=y + cell / 2 + 4)
     return _tag("g", body)

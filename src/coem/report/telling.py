@@ -94,7 +94,7 @@ def tell(
         groups=groups,
         assignments=_assignments(reading, documents.ids if ids is None else ids, names),
         agreement=agreement,
-        trace=_trace(model),
+        trace=_trace(model, reading),
         runs=[_single_values(run) for run in getattr(model, "runs_", [])],
         stability=stability,
         truth=truth,
@@ -244,14 +244,15 @@ def _view(reading, name):
         n_columns=int(matrix.shape[1]),
         density=float(filled / cells) if cells else 0.0,
         n_empty=int(reading.views[[name]].empty.sum()) if matrix.shape[1] else 0,
+        silent=name in reading.silent,
     )
 
 
-def _trace(model):
+def _trace(model, reading):
     """Return the field `trace` of a story: one number per round."""
     history = getattr(model, "history_", [])
     trace = {"objective": [float(record["objective"]) for record in history]}
-    if len(getattr(model, "view_names_", ())) > 1 and history:
+    if reading.views.n_views - len(reading.silent) > 1 and history:
         rates = [record.get("agreement_rate") for record in history]
         if None not in rates:
             trace["agreement"] = [float(rate) for rate in rates]

@@ -1,6 +1,7 @@
 """Fits of one model with different seeds, for models of coem and of scikit-learn."""
 
 import warnings
+from copy import copy
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -222,6 +223,24 @@ def each_fit(run, plans, n_jobs):
         warnings.simplefilter("ignore", ConvergenceWarning)
         fits = Parallel(n_jobs, prefer="threads", return_as="generator", pre_dispatch="n_jobs")
         yield from fits(delayed(run)(*plan) for plan in plans)
+
+
+def calibrate(model, X, others, weight):
+    """Return a copy of a fitted mixture whose probabilities other groupings of the rows bear out.
+
+    The last step of a pipeline is replaced by such a copy.
+    """
+    last = last_of(model)
+    if not hasattr(last, "calibrate"):
+        raise ValueError(
+            f"{type(last).__name__} has no probabilities to calibrate; use a MixtureClusterer"
+        )
+    if not isinstance(model, Pipeline):
+        return copy(model).calibrate(X, others, weight)
+    rows = model[:-1].transform(X) if len(model.steps) > 1 else X
+    return Pipeline(
+        [*model.steps[:-1], (model.steps[-1][0], calibrate(last, rows, others, weight))]
+    )
 
 
 def features_of(model, names):

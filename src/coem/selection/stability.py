@@ -10,11 +10,12 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from coem.checks import check_choice, check_number, check_weight
-from coem.latent.shared_rows import fate, rand_index, shared_rows
+from coem.latent.shared_rows import fate, rand_index, shared_rows, translated
 from coem.records import Records
 from coem.selection._figures import two_panels
 from coem.selection._fits import (
     Fit,
+    calibrate,
     check_model,
     check_names,
     each_fit,
@@ -60,6 +61,8 @@ class Stability:
         For each other run the component that is the same, or -1.
     weight : ndarray of shape (n_rows,), optional
         The `sample_weight` that was given.
+    others : list of ndarrays of shape (n_rows,)
+        The component of each row in each other run.
     """
 
     estimator: object
@@ -70,6 +73,7 @@ class Stability:
     transitions: list
     matches: np.ndarray
     weight: np.ndarray | None = field(default=None)
+    others: list = field(default_factory=list)
 
     @property
     def n_others(self):
@@ -95,6 +99,32 @@ class Stability:
             f"{never} in none{without}. The mean trust of a row is {rows:.2f}; two runs agree with "
             f"an adjusted Rand index of {self.mean_agreement:.2f}."
         )
+
+    @property
+    def support(self):
+        """For each row, how probable its component is for the other runs, of shape (n_rows,).
+
+        A row of group g of another run has the component c with the probability p(c|g), the share
+        of the rows of g. The support is the mean over the other runs.
+        """
+        said = translated(self.labels, self.others, len(self.table), self.weight)
+        return said[np.arange(len(said)), self.labels]
+
+    def calibrated(self, X):
+        """Return the model with probabilities that the other runs bear out.
+
+        Parameters
+        ----------
+        X : matrix, list, dict or Views
+            The rows that were compared.
+
+        Returns
+        -------
+        estimator : MixtureClusterer or Pipeline
+            A copy of `estimator` after `MixtureClusterer.calibrate`. It assigns all rows as
+            before. Its `calibration_` says what was found.
+        """
+        return calibrate(self.estimator, X, self.others, self.weight)
 
     def to_frame(self):
         """Return the table as a pandas DataFrame."""
@@ -275,7 +305,10 @@ def _compare(reference, others, weight, names):
     agreement = _agreement([reference, *others], weight)
     matches = np.array([f.match for f in fates])
     transitions = [f.transition for f in fates]
-    return Stability(reference.model, table, labels, rows, agreement, transitions, matches, weight)
+    groups = [o.labels for o in others]
+    return Stability(
+        reference.model, table, labels, rows, agreement, transitions, matches, weight, groups
+    )
 
 
 def _partners(fates, h):

@@ -1,0 +1,106 @@
+"""Methods of fitted clusterers: assignments, and probabilities that other groupings bear out."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from coem.calibration import best_limit, bounded
+from coem.checks import check_weight
+from coem.estimators._methods import MixtureMethods
+from coem.latent.fitted import Fitted
+from coem.latent.shared_rows import translated
+from coem.typing import Array
+from coem.views import as_views
+
+
+class ClustererMethods(MixtureMethods):
+    """What a fitted clusterer says of rows."""
+
+    calibration_: Bunch
+
+    def predict(self, X: Any) -> Array:
+        """Return the component of every row, of shape (n_rows,)."""
+        return self._labels(self.predict_proba(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return P(component | row) as `assign` says, of shape (n_rows, n_components).
+
+        After `calibrate`, the evidence of a row has a limit.
+        """
+        return self._map_blocks(X, Fitted.proba)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of `predict_proba`.
+
+        It distinguishes components that are so unlikely that their probability is rounded to 0.
+        """
+        return self._map_blocks(X, Fitted.log_proba)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log likelihood of the rows, all views together; larger is better."""
+        return float(self.score_samples(X).mean())
+
+    def calibrate(self, X: Any, others: Sequence[Any], sample_weight: Any = None) -> Self:
+        """Make `predict_proba` as sure as other groupings of the same rows bear out.
+
+        The posterior of a mixture takes the words of a text for independent evidence. They are
+        not, so that it is nearly always certain. `calibrate` limits the evidence of a row, and
+        finds the limit that best predicts, by log loss, the other groupings translated into the
+        components of this model. The order of the components of a row, and so `predict`, stay as
+        they were. `coem.selection.stability` makes such groupings by other starts, and
+        ``stability(...).calibrated(X)`` calls this method. A new `fit` forgets the limit.
+
+        Parameters
+        ----------
+        X : matrix, list, dict or Views
+            Rows with the views of `fit`.
+        others : sequence of arrays of shape (n_rows,)
+            Groups of these rows in other groupings, one at least; their numbers need not match.
+        sample_weight : array of shape (n_rows,), optional
+            A weight of 2 counts as the row given twice.
+
+        Returns
+        -------
+        self : MixtureClusterer
+            The estimator, with `calibration_`.
+        """
+        check_is_fitted(self)
+        weight = check_weight(sample_weight, as_views(X))
+        part = self._part(X)
+        groupings = [_codes(other, part.n_rows, place) for place, other in enumerate(others)]
+        if not groupings:
+            raise ValueError("others is empty: calibrate needs another grouping of the rows")
+        fitted = replace(self._fitted(), limit=np.inf)
+        with self._engine() as engine:
+            log_proba = np.concatenate(engine.map(fitted.log_proba, part.blocks))
+        labels, rows = log_proba.argmax(axis=1), np.arange(part.n_rows)
+        target = translated(labels, groupings, self._n_components(), weight)
+        blank = np.zeros(len(rows), bool) if part.empty is None else part.empty.all(axis=1)
+        counts = np.where(blank, 0.0, 1.0 if weight is None else weight)
+        limit = best_limit(log_proba, self.weights_, target, counts)
+        after = bounded(log_proba, self.weights_, limit)
+        told = {"sure_before": np.exp(log_proba), "sure_after": np.exp(after), "support": target}
+        total = max(float(counts.sum()), np.finfo(float).tiny)
+        self.calibration_ = Bunch(
+            limit=limit,
+            n_others=len(groupings),
+            **{name: float(counts @ p[rows, labels] / total) for name, p in told.items()},
+        )
+        return self
+
+    def _limit(self) -> float:
+        return float(self.calibration_.limit) if hasattr(self, "calibration_") else np.inf
+
+
+def _codes(labels: Any, n_rows: int, place: int) -> Array:
+    """Return the groups of a grouping as numbers from 0 on, after a check."""
+    found = np.asarray(labels)
+    if found.shape != (n_rows,):
+        raise ValueError(
+            f"others[{place}] has shape {found.shape}; it needs a group for each of {n_rows} rows"
+        )
+    return np.asarray(np.unique(found, return_inverse=True)[1])
