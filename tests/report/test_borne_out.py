@@ -31,6 +31,7 @@ def test_a_view_that_is_left_out_is_named(data):
     assert [run.silent_views for run in model.runs_] == [("stock",)]
     story = tell(model, Views(words=data["words"], stock=data["stock"]))
     assert {view.name: view.silent for view in story.views} == {"words": False, "stock": True}
+    assert all(list(group.words) == ["words"] for group in story.groups)
     assert story.agreement is None
     assert "agreement" not in story.trace
     page = render(story)

@@ -83,9 +83,11 @@ def names_of(model, views, feature_names):
 
 
 def words_of(reading, names, n=12):
-    """Return for every group view -> `Words`."""
+    """Return for every group view -> `Words`; a view that the model leaves out says nothing."""
     out = [{} for _ in reading.keys]
     for view, matrix in reading.views.items():
+        if view in reading.silent:
+            continue
         found = _of_view(reading, view, matrix, names.get(view), n)
         for words, group in zip(out, found or [], strict=bool(found)):
             words[view] = group
