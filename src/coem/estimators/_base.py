@@ -22,6 +22,7 @@ from coem.posterior import Rule, Soft, as_rule
 from coem.protocols import Clock
 from coem.records import Records
 from coem.typing import Array
+from coem.view_betas import find_betas
 from coem.views import Views, as_views
 
 
@@ -36,6 +37,7 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
     transition_: Records
     silent_views_: tuple[str, ...]
     shared_information_: Array
+    view_betas_: dict[str, float]
 
     _has_rows: Array  # which views count in the mixture weights
     _stats: Running[Expected] | None  # of the batches of `partial_fit`; None after `fit`
@@ -76,6 +78,7 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
     def _listened(self, part: Partition) -> Partition:
         """Return the rows of a fit without the views that share nothing with the others."""
         self.silent_views_, self.shared_information_ = (), np.zeros((0, 0))
+        self.view_betas_ = dict.fromkeys(self.view_names_, 1.0)
         if isinstance(self.init, BaseMixture):  # its parameters were made without these views
             self.silent_views_ = self.init._left_out()
         elif self.evidence == "auto" and len(part.views) > 1:
@@ -85,6 +88,18 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
             self.silent_views_ = tuple(name for name, silent in names if silent)
             warn_silent(self.view_names_, found)
         return replace(part, empty=self._silenced(part.empty, part.n_rows))
+
+    def _find_betas(self, part: Partition) -> None:
+        """Find how loudly each view speaks, where views have posteriors that can be compared."""
+        if self.evidence != "auto":
+            return
+        if isinstance(self.init, BaseMixture):
+            self.view_betas_ |= getattr(self.init, "view_betas_", {})
+            return
+        mixture, eta = self._mixture(), self._schedules()[0](0)
+        if mixture.n_turns > 1 and eta > 0 and isinstance(mixture.rule, Soft):
+            betas = find_betas(mixture, part, eta)
+            self.view_betas_ = dict(zip(self.view_names_, betas, strict=True))
 
     def _silenced(self, empty: Array | None, n_rows: int) -> Array | None:
         """Return which rows are empty in which view; all of them in the views that are left out."""

@@ -106,6 +106,9 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
     weights_, theta_, families_, family_reasons_, objective_, history_, runs_, silent_views_,
     shared_information_, collapsed_, n_iter_, converged_
         As for `MixtureClusterer`.
+    view_betas_ : dict
+        View -> 1: a classifier does not find inverse temperatures (docs/evidence.md has the
+        reason).
 
     Examples
     --------
