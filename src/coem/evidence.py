@@ -60,15 +60,15 @@ def listen(families: Sequence[AnyFamily], part: Partition, n_groups: int) -> Spe
     n_views = len(families)
     shared = np.full((n_views, n_views), np.nan)
     linked = np.zeros((n_views, n_views), dtype=bool)
-    sample, k = _sample(part), max(2, min(n_groups, MOST_GROUPS))
-    groups = [_groups(family, sample, v, k) for v, family in enumerate(families)]
+    rows, k = sample(part), max(2, min(n_groups, MOST_GROUPS))
+    groups = [_groups(family, rows, v, k) for v, family in enumerate(families)]
     for u, v in combinations(range(n_views), 2):
-        shared[u, v], linked[u, v] = compare(groups[u], groups[v], sample.weight)
+        shared[u, v], linked[u, v] = compare(groups[u], groups[v], rows.weight)
         shared[v, u], linked[v, u] = shared[u, v], linked[u, v]
     judged = np.isfinite(shared).all(axis=1, where=~np.eye(n_views, dtype=bool))
     if not linked.all(where=~np.eye(n_views, dtype=bool)):
         for v, family in enumerate(families):
-            shared[v, v] = _within(family, sample, v, k)
+            shared[v, v] = _within(family, rows, v, k)
     return Speaking(_silent(shared, linked) & judged, shared)
 
 
@@ -97,7 +97,7 @@ def _silent(shared: Array, linked: Array) -> Array:
     return np.asarray(owner != best)
 
 
-def _sample(part: Partition) -> Partition:
+def sample(part: Partition) -> Partition:
     """Return some rows, chosen by their content, so that the order of rows does not matter."""
     if part.n_rows <= SAMPLE:
         return Partition(part.views, part.empty, part.weight)

@@ -362,3 +362,26 @@ def test_what_is_no_table():
         coem.recipes.nothing  # noqa: B018
     with pytest.raises(ValueError, match="format must be one of"):
         coem.topics(rows(), text="body", k=2).save("x", format="xml")
+
+
+def many_letters(n=120):
+    """Return texts of two topics with more than 100 words that occur in three rows, and links."""
+    rng = np.random.default_rng(0)
+    words = np.array([f"{one}{two}m" for one in "bcdfghjklmnprstv" for two in "aeiourlnsy"])
+    texts = [" ".join(rng.choice(words[80 * (i % 2) :][:80], 40)) for i in range(n)]
+    return {"body": texts, "refs": [[f"r{i % 2}", f"r{i % 7}"] for i in range(n)]}
+
+
+def test_groups_have_a_view_of_latent_directions_unless_there_are_lists():
+    table = many_letters()
+    found = coem.cluster(table, text="body", k=2, restarts=2)
+    assert found.model.view_names_ == ("text", "latent")
+    assert len(set(found.labels[::2].tolist())) == 1 != len(set(found.labels.tolist()))
+    linked = coem.cluster(table, text="body", views={"links": "refs:list"}, k=2, restarts=2)
+    assert linked.model.view_names_ == ("text", "links")
+    guessed = coem.cluster({"body": table["body"], "kind": ["a b", "c d"] * 60}, k=2, restarts=2)
+    assert "latent" in guessed.model.view_names_
+    chosen = coem.cluster(table, text="body", restarts=2)
+    assert chosen.figures["k"] == how_many(table, text="body").best
+    few = coem.cluster(many_letters(60), text="body", k=2, restarts=2)
+    assert few.model.view_names_ == ("text",)

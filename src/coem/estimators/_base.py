@@ -22,6 +22,7 @@ from coem.posterior import Rule, Soft, as_rule
 from coem.protocols import Clock
 from coem.records import Records
 from coem.typing import Array
+from coem.view_betas import find_betas
 from coem.views import Views, as_views
 
 
@@ -36,6 +37,7 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
     transition_: Records
     silent_views_: tuple[str, ...]
     shared_information_: Array
+    view_betas_: dict[str, float]
 
     _heard: Speaking  # what an earlier fit to the same rows has found; see `hear_as`
 
@@ -86,6 +88,7 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
         without a label count in the fit.
         """
         self.silent_views_, self.shared_information_ = (), np.zeros((0, 0))
+        self.view_betas_ = dict.fromkeys(self.view_names_, 1.0)
         if isinstance(self.init, BaseMixture):  # its parameters were made without these views
             self.silent_views_ = self.init._left_out()
         elif self.evidence == "auto" and len(part.views) > 1:
@@ -104,6 +107,18 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
         if self.evidence == "auto" and len(getattr(other, "shared_information_", ())):
             silent = np.isin(other.view_names_, other.silent_views_)
             self._heard = Speaking(silent, other.shared_information_)
+
+    def _find_betas(self, part: Partition) -> None:
+        """Find how loudly each view speaks, where views have posteriors that can be compared."""
+        if self.evidence != "auto":
+            return
+        if isinstance(self.init, BaseMixture):
+            self.view_betas_ |= getattr(self.init, "view_betas_", {})
+            return
+        mixture, eta = self._mixture(), self._schedules()[0](0)
+        if mixture.n_turns > 1 and eta > 0 and isinstance(mixture.rule, Soft):
+            betas = find_betas(mixture, part, eta)
+            self.view_betas_ = dict(zip(self.view_names_, betas, strict=True))
 
     def _silenced(self, empty: Array | None, n_rows: int) -> Array | None:
         """Return which rows are empty in which view; all of them in the views that are left out."""

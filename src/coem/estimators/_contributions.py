@@ -39,13 +39,14 @@ def _contributions(
     if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    found = emissions.families[v].terms(X, params)
+    family, beta = emissions.families[v], emissions.beta(v)
+    found = family.terms(X, params)
     if found is None:  # the density is not a product over features
-        whole = emissions.log_prob(row, params, v)[0]
+        whole = family.log_prob(X, params)[0]
         found = np.empty(0, dtype=int), np.empty((0, len(whole))), whole
     features, terms, rest = found
     return Bunch(
         features=np.asarray(features),
-        contributions=terms[:, label] - terms[:, against],
-        rest=float(rest[label] - rest[against]),
+        contributions=beta * (terms[:, label] - terms[:, against]),
+        rest=beta * float(rest[label] - rest[against]),
     )

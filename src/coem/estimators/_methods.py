@@ -74,9 +74,10 @@ class MixtureMethods(FeatureMethods, BaseMixture):
 
         The density of a row is a mixture, with the weights `weights_`, of products of the
         densities of its views. The sum over the rows is Eq. 17 of Bickel & Scheffer (2004). An
-        empty view has a likelihood of one.
+        empty view has a likelihood of one. `view_betas_` have no part in it, so that models with
+        other numbers of components can be compared.
         """
-        return self._map_blocks(X, lambda fitted, block: fitted.joint(block, 1.0).evidence)
+        return self._map_blocks(X, lambda fitted, block: fitted.plain.joint(block, 1.0).evidence)
 
     def aic(self, X: Any) -> float:
         """Return Akaike's information criterion on `X`; lower is better."""
@@ -98,7 +99,7 @@ class MixtureMethods(FeatureMethods, BaseMixture):
         """
 
         def entropy(fitted: Fitted, block: Block) -> Array:
-            result = fitted.joint(block, 1.0)
+            result = fitted.plain.joint(block, 1.0)
             logs = np.maximum(result.log_posterior, -1e3)
             return np.asarray(-np.einsum("nk,nk->n", result.resp, logs))
 

@@ -34,6 +34,9 @@ def check_mixture(model: BaseMixture) -> None:
     need(is_table_of(model.weights_, k), "weights_")
     need(is_table_of(model.view_weights_, len(widths), k), "view_weights_")
     need(isinstance(model.beta_, Real) and 0 <= model.beta_ <= 1, "beta_")
+    betas = getattr(model, "view_betas_", {})  # models of older files have none
+    need(isinstance(betas, dict) and (not betas or list(betas) == list(widths)), "view_betas_")
+    need(all(isinstance(b, float) and 0 < b < np.inf for b in betas.values()), "view_betas_")
     need(isinstance(model.history_, Records) and len(model.history_) > 0, "history_")
     need(list(model.theta_) == list(model.families_) == list(widths), "theta_")
     for view, width in widths.items():

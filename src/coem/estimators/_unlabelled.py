@@ -150,4 +150,6 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
                 f"n_samples={n_rows} rows cannot fill n_components={self.n_components} components"
             )
         matrices, empty = self._encode(views, reset=True, weight=weight)
-        return self._listened(Partition(matrices, empty, weight), weight)
+        part = self._listened(Partition(matrices, empty, weight), weight)
+        self._find_betas(part)
+        return part

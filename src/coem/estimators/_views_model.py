@@ -111,8 +111,12 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
         return families
 
     def _emissions(self) -> Emissions:
-        """Return the fitted families."""
-        return Emissions(tuple(self.families_[name] for name in self.view_names_))
+        """Return the fitted families, with the inverse temperatures of the views."""
+        families = tuple(self.families_[name] for name in self.view_names_)
+        betas: dict[str, float] = getattr(self, "view_betas_", {})  # older files have none
+        if all(beta == 1 for beta in betas.values()):
+            return Emissions(families)
+        return Emissions(families, tuple(betas[name] for name in self.view_names_))
 
     def _is_double(self) -> bool:
         """Return True if all parameters and responsibilities are in double precision."""

@@ -104,7 +104,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         With ``calibrate=True``: `inverse_temperature`, and the expected calibration error and the
         log loss on held-out rows, before and after.
     weights_, theta_, families_, family_reasons_, objective_, history_, runs_, silent_views_,
-    shared_information_, collapsed_, n_iter_, converged_
+    shared_information_, view_betas_ (all 1), collapsed_, n_iter_, converged_
         As for `MixtureClusterer`.
 
     Examples

@@ -52,9 +52,9 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, ClustererMethods):
         posteriors of the views (Bickel & Scheffer 2004, Eq. 7).
     evidence : {"auto", "fixed"}, default="auto"
         "auto" compares the groups of several views before the fit, and leaves out views that share
-        nothing with the others, with a warning (see `silent_views_`). It also starts again if
-        nearly all rows end in one component. "fixed" uses every view as it is, and is the
-        algorithm of the papers.
+        nothing with the others, with a warning (see `silent_views_`). It finds how loudly each
+        view speaks (see `view_betas_`), and starts again if nearly all rows end in one component.
+        "fixed" uses every view as it is, and is the algorithm of the papers.
     init : {"spherical", "random", "rows", "k-means++"}, array or model, default="spherical"
         "spherical" runs ten rounds of k-means from eight starts and takes the best: on directions
         (counts as TF-IDF rows of length 1) or, for dense values, in standard deviations. Views are
@@ -139,6 +139,12 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, ClustererMethods):
         What the groups of each two views have in common, from 0 (what chance gives) to 1; the
         diagonal compares two halves of the columns of a view. NaN where there are too few rows or
         columns to tell. An empty array with one view, or if `evidence` is "fixed".
+    view_betas_ : dict
+        View -> its inverse temperature, which multiplies its log likelihoods. With ``evidence=
+        "auto"``, co-EM and soft posteriors, they are found before the first round, on 3,000 rows at
+        most: each is the one with which a view best predicts what the other views say of the rows.
+        Their geometric mean is 1. They are the same in all runs and rounds, so that objectives can
+        be compared. Otherwise, and with fewer than 200 rows, all are 1.
     collapsed_ : dict
         View -> components whose rows do not vary in some direction in which all rows do. A Gaussian
         family keeps their variance at the least that is allowed; see its notes.

@@ -1,6 +1,7 @@
 """Emissions: one family per view, from hidden components to rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -13,13 +14,26 @@ from coem.typing import Array, Matrix, Resp, Theta
 
 @dataclass(frozen=True)
 class Emissions:
-    """The families of the views, whatever the prior over the hidden components is."""
+    """The families of the views, whatever the prior over the hidden components is.
+
+    `betas` are the inverse temperatures of the views, which multiply their log likelihoods and log
+    priors; without any, all are 1. M steps do not depend on them: a factor does not move a maximum.
+    """
 
     families: tuple[AnyFamily, ...]
+    betas: tuple[float, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of views."""
         return len(self.families)
+
+    def tempered(self, betas: tuple[float, ...]) -> Self:
+        """Return the same families with other inverse temperatures."""
+        return replace(self, betas=betas)
+
+    def beta(self, v: int) -> float:
+        """Return the inverse temperature of view `v`."""
+        return self.betas[v] if self.betas else 1.0
 
     @property
     def exact(self) -> bool:
@@ -37,17 +51,19 @@ class Emissions:
         return all(family.takes_labels for family in self.families)
 
     def log_prob(self, block: Block, params: Theta, v: int) -> Array:
-        """Return log p(x | component) of view `v` (n, k); zero where the view is empty."""
+        """Return beta log p(x | component) of view `v` (n, k); zero where the view is empty."""
         log_prob = self.families[v].log_prob(block.views[v], params)
+        if self.betas:
+            log_prob = log_prob * self.betas[v]
         blank = block.blank(v)
         if blank is not None:
             log_prob[blank] = 0.0
         return log_prob
 
     def log_prior(self, params: tuple[Theta, ...]) -> float:
-        """Return the log prior density of the parameters of all views."""
-        pairs = zip(self.families, params, strict=True)
-        return sum(family.log_prior(theta) for family, theta in pairs)
+        """Return the log prior density of the parameters of all views, each times its beta."""
+        pairs = enumerate(zip(self.families, params, strict=True))
+        return sum(self.beta(v) * family.log_prior(theta) for v, (family, theta) in pairs)
 
     def weighted(self, part: Partition, v: int, resp: Resp) -> Resp:
         """Return the responsibilities times the row weights, zero where view `v` is empty."""

@@ -1,8 +1,8 @@
 """A fitted mixture: what it says of rows that it may not have seen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import log_softmax
@@ -41,8 +41,14 @@ class Fitted:
     beta: float  # inverse temperature
     limit: float = np.inf  # the most evidence of a row, in nats, in `proba` and `log_proba`
 
+    @property
+    def plain(self) -> Self:
+        """The same parameters with all inverse temperatures at 1: a density of rows."""
+        emissions = self.mixture.emissions.tempered(())
+        return replace(self, mixture=replace(self.mixture, emissions=emissions), beta=1.0)
+
     def log_prob(self, block: Block, v: int) -> Array:
-        """Return log p(x | component) of one view, (n, k)."""
+        """Return beta log p(x | component) of one view, (n, k)."""
         return self.mixture.emissions.log_prob(block, self.theta.of_view(v), v)
 
     def joint(self, block: Block, beta: float) -> Posterior:
@@ -81,10 +87,13 @@ class Fitted:
         """Return all of the above; every view is evaluated once.
 
         The evidence and the log posterior of a `Posterior` do not depend on beta, so that one
-        posterior serves for both the tempered and the untempered values.
+        posterior serves for both the tempered and the untempered values, if views are not tempered.
         """
-        log_probs = self._log_probs(block)
+        plain = self.plain._log_probs(block)
+        betas = self.mixture.emissions.betas
+        log_probs = [x * beta for x, beta in zip(plain, betas, strict=True)] if betas else plain
         joint = self._joint([log_probs[0].copy(), *log_probs[1:]], self.beta)
+        evidence = self._joint(plain, 1.0).evidence if betas else joint.evidence
         by_view = self._by_view(log_probs, self.beta)
         view_proba = _resp(by_view)
         of_views = self.assign != "joint"
@@ -94,7 +103,7 @@ class Fitted:
             self._placed(block, proba),
             view_proba.transpose(1, 0, 2),
             _dissent(by_view, block.empty),
-            joint.evidence,
+            evidence,
             empty if block.empty is None else block.empty,
         )
 

@@ -33,7 +33,7 @@ def leave_one_out(
             X, family = part.views[v][rows], emissions.families[v]
             without = family.log_prob_without(X, own, stats, state.params[v])
             there = True if part.empty is None else ~part.empty[rows, v, np.newaxis]
-            total += np.where(there, without, 0.0)
+            total += np.where(there, emissions.beta(v) * without, 0.0)
         left = np.maximum(mass - _own_mass(model, part, state, rows, resp), 0.0)
         weights.append([np.exp(model.prior.estimate(row)) for row in left])
     if model.n_turns > 1 and part.empty is not None and not part.empty.all():

@@ -24,7 +24,8 @@ from coem.recipes.listener import Listener
 from coem.recipes.record import trust_of
 from coem.recipes.result import Job, Result, begin
 from coem.recipes.sizes import choose
-from coem.recipes.views import check_size, families, n_jobs, text_views, to_views
+from coem.recipes.views import check_size, families, group_views, n_jobs, to_views
+from coem.views import Views
 
 
 def cluster(
@@ -53,8 +54,9 @@ def cluster(
 ) -> Result:
     """Find groups of documents, and name them, as ``coem cluster`` does.
 
-    Several views teach each other (co-EM). Of several runs from different starts the one that
-    agrees most with the others is kept.
+    Several views teach each other (co-EM). Latent directions of the texts are a further view,
+    unless there are views of links or lists, or too few rows or words. Of several runs from
+    different starts the one that agrees most with the others is kept.
 
     Parameters
     ----------
@@ -82,9 +84,10 @@ def cluster(
     max_length : float, default=150
         Words that a text counts at most: longer ones are scaled down. None counts all.
     evidence : {"auto", "fixed"}, default="auto"
-        "auto" leaves out views that share nothing with the others, and makes probabilities as sure
-        as the other runs bear out (`MixtureClusterer.calibrate`). "fixed" uses all views, and the
-        posteriors of the kept run.
+        "auto" leaves out views that share nothing with the others, finds how loudly each view
+        speaks, and makes probabilities as sure as the other runs bear out
+        (`MixtureClusterer.calibrate`). "fixed" uses all views as they are, and the posteriors of
+        the kept run.
     k : int, optional
         The number of groups. If it is None it is chosen, and `notes` says why.
     label : str, optional
@@ -122,18 +125,23 @@ def cluster(
     job = begin("cluster", given)
     settings, documents, listener = job.settings, job.documents, job.listener
     settings["label"] = label_of(label, documents, listener)
-    reader = text_views(settings, documents)
+    reader = group_views(settings, documents, settings["label"])
     data = to_views(reader, documents, listener, leave_out=settings["label"])
-    k = settings["k"] or _choose(settings, data, families(reader), listener)
+    k = settings["k"] or _choose(settings, data, reader, listener)
     check_size(k, data)
     found = fit_groups(settings, data, k, families(reader), listener)
     with listener.noting_warnings():
         return _result(job, reader, data, found)
 
 
-def _choose(settings: dict[str, Any], views: Any, family: Any, listener: Listener) -> int:
-    """Return the number of groups that `choose_k` recommends."""
-    choice = choose(settings, views, family, listener)
+def _choose(settings: dict[str, Any], views: Any, reader: Any, listener: Listener) -> int:
+    """Return the number of groups that `choose_k` recommends for the columns of the table.
+
+    Latent directions have no part in it: ``coem choose-k`` gives the same number.
+    """
+    own = {name: views[name] for name, spec in reader.views_.items() if spec["kind"] != "latent"}
+    family = {name: found for name, found in families(reader).items() if name in own}
+    choice = choose(settings, Views(own), family, listener)
     listener.note(f"k was not given: {choice.best} groups ({choice.reason})")
     return int(choice.best)
 

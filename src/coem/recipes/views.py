@@ -9,7 +9,8 @@ from coem.recipes.defaults import SMOOTHING
 from coem.recipes.documents import Documents, column_of
 from coem.recipes.listener import Listener
 from coem.text import TextViews
-from coem.text.specs import COUNTS, KINDS
+from coem.text.guess import guess_views
+from coem.text.specs import COUNTS, KINDS, parse_views
 
 EXCERPT = 2000  # characters of a document that are kept to be shown
 
@@ -29,6 +30,25 @@ def text_views(settings: dict[str, Any], documents: Documents, **more: Any) -> T
         n_jobs=n_jobs(settings),
         **more,
     )
+
+
+def group_views(
+    settings: dict[str, Any], documents: Documents, leave_out: str | None = None
+) -> TextViews:
+    """Return the transformer that makes the views of groups.
+
+    Latent directions are a further view, but not beside links or lists: they are made of the same
+    words as the texts, and would outvote the links.
+    """
+    table = documents.table
+    chosen = chosen_views(settings, table.column_names)
+    if chosen:
+        specs = parse_views(chosen)
+    else:
+        table = table.drop_columns([leave_out]) if leave_out in table.column_names else table
+        specs = guess_views(table, documents.id_column)[0]
+    links = any(spec["kind"] in COUNTS and spec["kind"] != "text" for spec in specs.values())
+    return text_views(settings, documents, latent=None if links else "auto")
 
 
 def chosen_views(settings: dict[str, Any], columns: list[str]) -> dict[str, Any]:
