@@ -36,12 +36,25 @@ from coem.text import LatentDirections
 from coem.text.scaling import shorten
 
 
+def some_posts(n, size):
+    """Return the rows of `n` of the posts, or of all."""
+    return (
+        np.sort(np.random.default_rng(0).choice(size, n, replace=False)) if n else np.arange(size)
+    )
+
+
 def posts(n=None):
-    data = fetch_20newsgroups(views=("subject", "body", "meaning"))
-    rows = np.arange(len(data.target))
-    if n is not None:
-        rows = np.sort(np.random.default_rng(0).choice(len(rows), n, replace=False))
+    data = fetch_20newsgroups()
+    rows = some_posts(n, len(data.target))
     return {name: data.views[name][rows] for name in data.views.names}, data.target[rows]
+
+
+def vectors(name):
+    """Return the sentence vectors of posts by MiniLM, which only a baseline sees, or None."""
+    if not name.startswith("20 Newsgroups"):
+        return None
+    data = fetch_20newsgroups(views=("meaning",))
+    return data.views["meaning"][some_posts(5990 if "5,990" in name else None, len(data.target))]
 
 
 def stories():
@@ -80,7 +93,6 @@ LINKS = "inbound", "outbound"
 def features(name):
     """Return the views of `coem classify` with their families, and what the baselines see."""
     views, y = (CHOSEN_ON | APART)[name]()
-    meaning = views.pop("meaning", None)  # sentence vectors by MiniLM: for a baseline alone
     words = Views({view: X for view, X in views.items() if view not in LINKS})
     latent = LatentDirections().fit_transform(words)["latent"]
     short = {view: shorten(X.tocsr(), CLASS_LENGTH) for view, X in views.items()}
@@ -93,7 +105,7 @@ def features(name):
         "counts": counts,
         "tf-idf": TfidfTransformer(sublinear_tf=True).fit_transform(counts),
         "directions": np.nan_to_num(latent),
-        "MiniLM": meaning,
+        "MiniLM": vectors(name),
     }
 
 

@@ -15,14 +15,13 @@ import argparse
 
 import numpy as np
 import scipy.sparse as sp
-from grid import APART, CHOSEN_ON, LINKS
+from grid import APART, CHOSEN_ON, LINKS, vectors
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import normalized_mutual_info_score
 from trials import side_by_side, table
 
 from coem import MixtureClusterer, Views
-from coem.datasets import fetch_20newsgroups
 from coem.families import Multinomial
 from coem.recipes.defaults import LENGTH, MAX_ITER, RESTARTS, TOL
 from coem.selection import stability
@@ -35,9 +34,7 @@ VECTORS = "20 Newsgroups, 5,990, MiniLM"
 def posts_with_vectors():
     """Return the posts of the set without vectors, with them."""
     views, y = CHOSEN_ON["20 Newsgroups, 5,990"]()
-    data = fetch_20newsgroups(views=("meaning",))
-    rows = np.sort(np.random.default_rng(0).choice(len(data.target), 5990, replace=False))
-    return {**views, "meaning": data.views["meaning"][rows]}, y
+    return {**views, "meaning": vectors(VECTORS)}, y
 
 
 SEEN = CHOSEN_ON | {VECTORS: posts_with_vectors}
