@@ -25,7 +25,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import _safe_indexing, indexable, shuffle
 from sklearn.utils.validation import _num_samples, check_array, check_consistent_length
 
-from coem.views import RowError, Views, as_views
+from coem.views import RowError, Views, as_views, row_keys
 
 A = np.array([[1, 0, 2], [0, 0, 0], [0, 3, 0], [4, 0, 0]])
 B = np.array([[0.5, 1.5], [2.5, 0.0], [0.0, 0.0], [1.0, 1.0]])
@@ -899,3 +899,29 @@ def test_an_error_of_a_row_says_where_it_is():
     assert error.at("a.csv, row 5") == "Alas: a.csv, row 5, view 'price': no number"
     again = pickle.loads(pickle.dumps(error))  # as it comes from another process
     assert (str(again), again.row) == (str(error), 3)
+
+
+def test_keys_of_rows_stand_for_their_content():
+    rng = np.random.default_rng(0)
+    dense = rng.poisson(0.5, size=(50, 6)).astype(np.float32)
+    dense[7] = dense[3]
+    points = rng.standard_normal((50, 2))
+    points[7] = points[3]
+    keys = row_keys(Views(words=sp.csr_array(dense), points=points))
+    assert keys[7] == keys[3]
+    assert len(set(keys.tolist())) == 49
+    other = np.where(dense == 0, -0.0, dense).astype(np.float64)
+    np.testing.assert_array_equal(row_keys(Views(words=other, points=points)), keys)
+    order = rng.permutation(50)
+    part = Views(words=sp.csr_array(dense[order]), points=points[order])
+    np.testing.assert_array_equal(row_keys(part), keys[order])
+    swapped = row_keys(Views(a=dense[:, :2], b=dense[:, 2:4]))
+    assert (swapped != row_keys(Views(a=dense[:, 2:4], b=dense[:, :2]))).any()
+
+
+def test_keys_of_rows_leave_the_rows_alone():
+    rows = sp.csr_array((np.array([1.0, 2.0, 3.0]), np.array([1, 1, 0]), np.array([0, 3])))
+    before = rows.data.copy()
+    whole = row_keys(Views(x=rows))
+    np.testing.assert_array_equal(rows.data, before)
+    assert whole == row_keys(Views(x=np.array([[3.0, 3.0]])))

@@ -186,8 +186,13 @@ def pool_weights(
 
 
 def pool(votes: Sequence[Array], weights: Array) -> Array:
-    """Return the log P(class | row) of a pool of models; see `pool_weights`."""
-    total = sum(weight * floored(vote) for vote, weight in zip(votes, weights, strict=True))
+    """Return the log P(class | row) of a pool of models; see `pool_weights`.
+
+    `weights` are those of the models, (n_models,), or those of the models for each row,
+    (n_rows, n_models).
+    """
+    columns = np.atleast_2d(weights).T[..., np.newaxis]  # (n_models, 1 or n_rows, 1)
+    total = sum(weight * floored(vote) for vote, weight in zip(votes, columns, strict=True))
     return np.asarray(log_softmax(total, axis=1))
 
 

@@ -91,7 +91,8 @@ def test_held_out_rows_stay_in_the_fit_without_their_labels():
         mixtures[folds == fold] = one.predict_log_proba(Views(VIEWS)[test])
         regressions[folds == fold] = slow_regression(hidden >= 0, hidden)[test]
     weights = slow_weights([mixtures, regressions], TEN[rows])
-    np.testing.assert_allclose([model.pool_.mixture, model.pool_.linear], weights, rtol=0.01)
+    own = [model.pool_.own_mixture, model.pool_.own_linear]
+    np.testing.assert_allclose(own, weights, rtol=0.01)
     for fold in range(5):
         others = folds != fold
         weights = slow_weights([mixtures[others], regressions[others]], TEN[rows[others]])
@@ -100,6 +101,32 @@ def test_held_out_rows_stay_in_the_fit_without_their_labels():
         np.testing.assert_allclose(model.held_out_.proba[~others], proba, atol=5e-3)
     right = model.held_out_.proba.argmax(axis=1) == TEN[rows]
     assert model.pool_.accuracy == pytest.approx(right.mean())
+
+
+def test_new_rows_are_judged_by_fits_without_the_held_out_rows():
+    model = fitted(class_shares="labels")
+    rows, folds = model.held_out_.rows, model.held_out_.folds
+    mixtures, regressions = np.empty((len(rows), K)), np.empty((len(rows), K))
+    for fold in range(5):
+        test = rows[folds == fold]
+        train = np.setdiff1d(np.arange(N), test)
+        one = clone(MIXTURE).fit(Views(VIEWS)[train], TEN[train])
+        mixtures[folds == fold] = one.predict_log_proba(Views(VIEWS)[test])
+        known = np.setdiff1d(np.flatnonzero(TEN >= 0), test)
+        regressions[folds == fold] = slow_regression(known, TEN)[test]
+    weights = slow_weights([mixtures, regressions], TEN[rows])
+    found = [model.pool_.mixture, model.pool_.linear]
+    np.testing.assert_allclose(found, weights, rtol=0.01)
+    views = {name: np.asarray(X.todense()) if sp.issparse(X) else X for name, X in VIEWS.items()}
+    new = Views({name: X + (name == "points") * 1e-9 for name, X in views.items()})
+    votes = weights[0] * model.mixture_.predict_log_proba(new) + weights[1] * slow_regression(
+        TEN >= 0, TEN
+    )
+    wanted = np.exp(log_softmax(votes, axis=1))
+    np.testing.assert_allclose(model.predict_proba(new), wanted, atol=0.01)
+    np.testing.assert_array_equal(  # own rows are known, dense or sparse
+        model.predict_proba(Views(views)).argmax(axis=1), model.labels_
+    )
 
 
 def slow_weights(votes, truth, prior=(0.1, 1.0)):

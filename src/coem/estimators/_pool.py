@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from numbers import Integral
 from typing import Any
 
@@ -15,11 +14,11 @@ from coem.estimators._labelled import RULE
 from coem.estimators._linear import LinearModel, features_of
 from coem.estimators._unlabeled_weight import WEIGHTS, best_weight, enough
 from coem.estimators.classifier import MixtureClassifier
-from coem.labels import Knowledge, deal, rows_by_class
+from coem.labels import Knowledge, deal
 from coem.metrics import expected_calibration_error
 from coem.records import Records
-from coem.typing import Array, is_sparse
-from coem.views import Views
+from coem.typing import Array
+from coem.views import Views, row_keys
 
 PRIOR = 0.1, 1.0  # the weights of mixture and regression before any label is held out
 TRUST_IN_LABELS = 0.3  # what the class shares of the labels count, per unlabelled row
@@ -52,45 +51,25 @@ class Ballot:
             return []
         if not isinstance(self.cv, Integral):
             return splits_of(self.cv, len(everyone), self.knowledge, self.weight, random_state)
-        rows = self.labelled
-        _, first, copy_of = np.unique(self._digests(rows), return_index=True, return_inverse=True)
-        known = np.isin(everyone, rows[first])
-        by_class = rows_by_class(self.knowledge.codes, known)
-        place = np.full(len(everyone), -1)
-        place[rows[first]] = np.arange(len(first))
-        by_class = [place[own][np.argsort(place[own])] for own in by_class]
+        rows, codes = self.labelled, self.knowledge.codes
+        # Copies of a row are held out together. Neither the order of rows nor a seed matters.
+        content = np.stack([codes[rows], row_keys(self.views)[rows]], axis=1)
+        _, first, copy_of = np.unique(content, axis=0, return_index=True, return_inverse=True)
+        by_class = [np.flatnonzero(codes[rows[first]] == c) for c in range(codes.max() + 1)]
         testable = sum(len(own) for own in by_class if len(own) > 1)
         if testable < 2:
             return []
         dealt = deal(by_class, min(int(self.cv), testable))
-        tests = [np.sort(rows[np.isin(copy_of, fold)]) for fold in dealt]
+        tests = [rows[np.isin(copy_of.ravel(), fold)] for fold in dealt]
         return [(np.setdiff1d(everyone, test), test) for test in tests]
 
-    def _digests(self, rows: Array) -> list[bytes]:
-        """Return what stands for the content and the class of some rows.
+    def ask(self, model: MixtureClassifier, splits: list[Split], *, stay: bool) -> Array:
+        """Return what models like this one say of the rows of each fold: log P(class | row).
 
-        Folds are dealt in this order, so that copies of a row are held out together, and neither
-        the order of the rows nor a seed matters.
+        With `stay`, the rows stay in the fit without their labels.
         """
-        matrices = [self.views[name][rows] for name in self.views.names]
-        found = [sha256(str(code).encode()) for code in self.knowledge.codes[rows].tolist()]
-        for X in matrices:
-            if is_sparse(X):
-                X = X.copy()
-                X.sum_duplicates()
-                for digest, start, end in zip(found, X.indptr, X.indptr[1:], strict=False):
-                    digest.update(X.indices[start:end].astype(np.int64).tobytes())
-                    digest.update(X.data[start:end].astype(np.float64).tobytes())
-            else:
-                for digest, values in zip(found, np.asarray(X, dtype=np.float64), strict=True):
-                    digest.update(values.tobytes())
-        return [digest.digest() for digest in found]
-
-    def ask(self, model: MixtureClassifier, splits: list[Split]) -> Array:
-        """Return what models like this one say of the rows of each fold: log P(class | row)."""
         if not splits:
             return np.empty((0, len(self.knowledge.classes)))
-        stay = self.some_unlabelled
         return held_out(model, self.views, self.weight, self.knowledge, splits, stay=stay)[1]
 
 
@@ -101,7 +80,8 @@ class Votes:
     mixture: MixtureClassifier  # fitted to all rows
     table: Records  # a record per weight of unlabelled rows that was tried
     tests: list[Array]  # the rows of each fold
-    log_proba: Array  # (n_held_out, n_classes), fold after fold
+    log_proba: Array  # (n_held_out, n_classes), fold after fold; the rows stay in the fit
+    log_proba_new: Array  # the same by fits without the rows
 
 
 def vote(mixture: MixtureClassifier, ballot: Ballot) -> Votes:
@@ -114,14 +94,16 @@ def vote(mixture: MixtureClassifier, ballot: Ballot) -> Votes:
     tries = {}
     for weight in _weights(mixture, ballot, splits):
         model = like(mixture, unlabeled_weight=weight)
-        tries[weight] = ballot.ask(model, splits)
+        tries[weight] = ballot.ask(model, splits, stay=ballot.some_unlabelled)
     tests = [test for _, test in splits]
     best, table = next(iter(tries)), Records()
     if len(tries) > 1:
         best, table = best_weight(tries, np.concatenate(tests), ballot.knowledge, ballot.weight)
+    model = like(mixture, unlabeled_weight=best)
+    new = ballot.ask(model, splits, stay=False) if ballot.some_unlabelled else tries[best]
     fitted = like(mixture, unlabeled_weight=best, verbose=mixture.verbose)
     fitted.fit(ballot.views, ballot.knowledge.labels(), sample_weight=ballot.weight)
-    return Votes(fitted, table, tests, tries[best])
+    return Votes(fitted, table, tests, tries[best], new)
 
 
 def _weights(
@@ -140,13 +122,15 @@ def weigh(ballot: Ballot, found: Votes, answers: Sequence[Array]) -> tuple[Bunch
     """Return the weights of the pool, and what it says of the rows that were held out.
 
     `answers` are those of the regression, fold by fold. What is said of a fold is by the weights
-    that the other folds give.
+    that the other folds give. A mixture is surer of rows that it was fitted to than of new ones, so
+    that each kind of rows has weights of its own.
     """
     n_classes = len(ballot.knowledge.classes)
     if not found.tests:
         nothing = np.zeros(0, dtype=np.intp)
         empty = Bunch(rows=nothing, folds=nothing, proba=np.zeros((0, n_classes)))
-        return Bunch(mixture=PRIOR[0], linear=PRIOR[1], log_change=np.zeros(n_classes)), empty
+        prior = Bunch(mixture=PRIOR[0], linear=PRIOR[1], own_mixture=PRIOR[0], own_linear=PRIOR[1])
+        return Bunch(**prior, log_change=np.zeros(n_classes)), empty
     rows = np.concatenate(found.tests)
     folds = np.repeat(np.arange(len(found.tests)), [len(test) for test in found.tests])
     votes, truth = (found.log_proba, np.concatenate(answers)), ballot.knowledge.codes[rows]
@@ -157,12 +141,16 @@ def weigh(ballot: Ballot, found: Votes, answers: Sequence[Array]) -> tuple[Bunch
         others = ~mine
         weights = pool_weights([v[others] for v in votes], truth[others], PRIOR, mass[others])
         log_proba[mine] = pool([v[mine] for v in votes], weights)
-    mixture, linear = pool_weights(votes, truth, PRIOR, mass).tolist()
+    own_mixture, own_linear = pool_weights(votes, truth, PRIOR, mass).tolist()
+    of_new = found.log_proba_new, votes[1]
+    mixture, linear = pool_weights(of_new, truth, PRIOR, mass).tolist()
     proba = np.exp(log_proba)
     right = proba.argmax(axis=1) == truth
     figures = Bunch(
         mixture=mixture,
         linear=linear,
+        own_mixture=own_mixture,
+        own_linear=own_linear,
         log_change=np.zeros(n_classes),
         n_rows=len(rows),
         accuracy=float(np.average(right, weights=mass)),
@@ -210,28 +198,36 @@ def find_shares(log_proba: Array, ballot: Ballot) -> Array:
 
 
 def explained(
-    mixture: MixtureClassifier, linear: LinearModel, weights: Bunch, views: Views, log_proba: Array
+    mixture: MixtureClassifier,
+    linear: LinearModel,
+    weights: Array,
+    log_change: Array,
+    views: Views,
+    log_proba: Array,
 ) -> list[Bunch]:
-    """Return which features speak for the best class of each row, against the second best."""
+    """Return which features speak for the best class of each row, against the second best.
+
+    `weights` (n_rows, 2) are those of mixture and regression for each row.
+    """
     pairs = np.argsort(-log_proba, axis=1, kind="stable")[:, :2]
     features = features_of(linear.scales, mixture.families_, views)
     found = []
     for i, told in enumerate(mixture.explain_pairs(views, pairs)):
         best, second = pairs[i].tolist()
-        bias = weights.linear * linear.intercept + weights.log_change
-        prior = weights.mixture * told.prior + float(bias[best] - bias[second])
+        of_mixture, of_linear = weights[i].tolist()
+        bias = of_linear * linear.intercept + log_change
+        prior = of_mixture * told.prior + float(bias[best] - bias[second])
         parts = {}
         for name, part in told.views.items():
-            of_mixture = Bunch(
+            parts[name] = Bunch(
                 features=part.features,
-                contributions=weights.mixture * part.contributions,
-                rest=weights.mixture * part.rest,
+                contributions=of_mixture * part.contributions,
+                rest=of_mixture * part.rest,
             )
             if name in features:
                 columns, terms = linear.terms(name, features[name][[i]])
-                add = weights.linear * (terms[:, best] - terms[:, second])
-                of_mixture = _added(of_mixture, columns, add)
-            parts[name] = of_mixture
+                add = of_linear * (terms[:, best] - terms[:, second])
+                parts[name] = _added(parts[name], columns, add)
         total = sum(float(np.sum(part.contributions)) + part.rest for part in parts.values())
         found.append(
             Bunch(

@@ -137,7 +137,9 @@ def check_pool(model: PooledClassifier) -> None:
         need(columns.dtype.kind == "i" and is_table_of(coef, k, len(columns)), "linear_")
         need(not len(columns) or 0 <= columns.min() <= columns.max() < width, "linear_")
     need(is_table_of(model.pool_.log_change, k), "pool_")
-    for name in ("mixture", "linear"):
+    own = model._own_rows
+    need(isinstance(own, np.ndarray) and own.dtype == np.int64 and own.ndim == 1, "the rows")
+    for name in ("mixture", "linear", "own_mixture", "own_linear"):
         value = model.pool_[name]
         need(isinstance(value, Real) and 0 < float(value) < np.inf, "pool_")
 

@@ -21,7 +21,7 @@ from coem.io.model_file import Saves
 from coem.labels import Knowledge, accuracy, read_knowledge
 from coem.records import Records
 from coem.typing import Array
-from coem.views import Views
+from coem.views import Views, row_keys
 
 
 def _of_mixture(name: str) -> Any:
@@ -72,10 +72,12 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     linear_ : LinearModel
         The fitted regression: `weights` by view, with `columns` and `coef`, and `intercept`.
     pool_ : Bunch
-        `mixture` and `linear`, the weights a and b, and `log_change`, of shape (n_classes,), the
-        change of the class shares. If rows were held out: their number `n_rows`, and the
-        `accuracy`, `log_loss` and `ece` (expected calibration error) of the pool on them, each
-        with weights that were found on the other folds, and with the class shares of the labels.
+        `mixture` and `linear`, the weights a and b for new rows; `own_mixture` and `own_linear`,
+        those for rows of the fit, of which a mixture is surer; and `log_change`, of shape
+        (n_classes,), the change of the class shares. If rows were held out: their number `n_rows`,
+        and the `accuracy`, `log_loss` and `ece` (expected calibration error) of the pool on them
+        as rows of the fit, each with weights that were found on the other folds, and with the
+        class shares of the labels.
     held_out_ : Bunch
         The held-out `rows`, the number of their `folds`, and their `proba`, of shape
         (n_held_out, n_classes); without any rows if nothing was held out.
@@ -92,6 +94,9 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
+    A row that was in the fit is judged by weights that were found on rows in the fit, and a new row
+    by weights that were found on rows that were not. Rows are recognised by their content.
+
     With too few labels to hold any out, a is 0.1 and b is 1. A weight that is e times as large, or
     as small, must improve the log likelihood of the held-out labels by 1 nat.
     docs/evidence.md has the measurements.
@@ -116,6 +121,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     labels_: Array
     view_names_: tuple[str, ...]
     view_widths_: tuple[int, ...]
+    _own_rows: Array  # the keys of the rows of the fit
 
     objective_ = _of_mixture("objective_")
     history_ = _of_mixture("history_")
@@ -169,6 +175,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         weight = check_weight(sample_weight, views)
         _check_exact(knowledge, weight)
         ballot = Ballot(views, knowledge, weight, self.cv)
+        self._own_rows = np.unique(row_keys(views))
         self.classes_ = knowledge.classes
         found = vote(self._mixture(), ballot)
         self.mixture_, self.cv_results_ = found.mixture, found.table
@@ -247,8 +254,15 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         views = read_views(self, X, reset=False)
         features = features_of(self.linear_.scales, self.mixture_.families_, views)
         votes = self.mixture_.predict_log_proba(views), self.linear_.log_proba(features)
-        weights = np.array([self.pool_.mixture, self.pool_.linear])
+        weights = self._weights(views)
         return np.asarray(log_softmax(pool(votes, weights) + self.pool_.log_change, axis=1))
+
+    def _weights(self, views: Views) -> Array:
+        """Return the weights of mixture and regression for each row, of shape (n_rows, 2)."""
+        found = self.pool_
+        own = np.isin(row_keys(views), self._own_rows)
+        new = found.mixture, found.linear
+        return np.where(own[:, np.newaxis], (found.own_mixture, found.own_linear), new)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on the rows that have a label, as for `MixtureClassifier`."""
@@ -273,7 +287,9 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise ValueError("explain compares two classes, and the model has only one")
         views = read_views(self, X, reset=False)
-        return explained(self.mixture_, self.linear_, self.pool_, views, self.predict_log_proba(X))
+        models, change = (self.mixture_, self.linear_), self.pool_.log_change
+        log_proba = self.predict_log_proba(X)
+        return explained(*models, self._weights(views), change, views, log_proba)
 
     def top_features(self, *args: Any, **kwargs: Any) -> Any:
         """Return the most telling features of each class, as the mixture has them."""
