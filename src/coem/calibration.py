@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import log_softmax
 
 from coem.typing import Array
@@ -124,6 +124,26 @@ def best_limit(log_proba: Array, prior: Array, target: Array, weight: Array | No
     best = int(np.argmin([loss(value) for value in LOG_LIMITS]))
     around = LOG_LIMITS[max(best - 1, 0)], LOG_LIMITS[min(best + 1, len(LOG_LIMITS) - 1)]
     return float(np.exp(minimize_scalar(loss, bounds=around, method="bounded").x))
+
+
+def matching_limit(
+    log_proba: Array, prior: Array, support: float, weight: Array | None = None
+) -> float:
+    """Return the limit with which the best components of all rows are as sure as `support`.
+
+    This is the mean of their probabilities. The limit is infinite if they are less sure already.
+    """
+    weight = np.ones(len(log_proba)) if weight is None else weight
+    gaps, evidence = _gaps(log_proba, prior)
+
+    def excess(log_limit: float) -> float:
+        told = _scaled(gaps, 1.0 / (1.0 + evidence / np.exp(log_limit))).max(axis=1)
+        return float(np.average(np.exp(told), weights=weight)) - support
+
+    least, most = LOG_LIMITS[0], LOG_LIMITS[-1]
+    if not weight.any() or excess(most) <= 0:
+        return np.inf
+    return float(np.exp(least if excess(least) >= 0 else brentq(excess, least, most)))
 
 
 def _gaps(log_proba: Array, prior: Array) -> tuple[Array, Array]:

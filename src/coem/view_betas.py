@@ -27,6 +27,7 @@ ROUNDS = 30  # of such a fit at most
 TOL = 1e-4
 BOUND = 100.0  # the most by which one pass raises or lowers an inverse temperature
 STEPS = 30  # of Newton's method
+SHARE = 0.5  # of a change, in logarithms, that is taken: what two views agree on may be wrong
 DIGITS = 3  # more would depend on the order of the rows
 
 
@@ -45,7 +46,8 @@ def find_betas(model: Mixture, part: Partition, eta: float) -> tuple[float, ...]
     A mixture is fitted to some rows. The inverse temperature of a view is then the one with which
     its posterior best predicts the component that the other views give a row together, by the log
     loss. Only the ratios between views are used: if views agree on all rows, each would become
-    ever more certain, and if they do not, components would blur and become one.
+    ever more certain, and if they do not, components would blur and become one. The square root is
+    taken, because what two views agree on may still be wrong.
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ def find_betas(model: Mixture, part: Partition, eta: float) -> tuple[float, ...]
             betas[v] *= best_beta(calls_of(rows, theta, state, v))
         betas[speaking] /= np.exp(np.log(betas[speaking]).mean())
         start = Start(replace(theta, version=(1,) * len(betas)))
-    return tuple(float(f"{beta:.{DIGITS}g}") for beta in betas)
+    return tuple(float(f"{beta:.{DIGITS}g}") for beta in betas**SHARE)
 
 
 def _speaking(part: Partition, n_views: int) -> Array:

@@ -249,7 +249,7 @@ def row_keys(views: Views) -> NDArray[np.int64]:
     for number, (_, X) in enumerate(views.items()):
         factors = np.random.default_rng([number, 29]).integers(2**63, size=X.shape[1]) * 2 + 1
         factors = factors.astype(np.uint64)
-        if sp.issparse(X):
+        if is_sparse(X):
             rows = sp.csr_array(X, copy=not X.has_canonical_format)
             rows.sum_duplicates()
             terms = _bits(rows.data) * factors[rows.indices]

@@ -1,8 +1,11 @@
 """Probabilities of clusters that other groupings of the same rows bear out."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -55,9 +58,11 @@ def twin_translation(labels, others, k, weight):
     for other in others:
         for i, group in enumerate(other):
             together = [j for j in range(len(labels)) if other[j] == group]
-            mass = sum(weight[j] for j in together)
-            for j in together:
-                out[i, labels[j]] += weight[j] / mass / len(others)
+            rest = {j: weight[j] - min(weight[i], 1) * (i == j) for j in together}
+            if len(together) == 1:  # the row alone says nothing
+                rest = dict(enumerate(weight))
+            for j in rest:
+                out[i, labels[j]] += rest[j] / sum(rest.values()) / len(others)
     return out
 
 
@@ -250,3 +255,27 @@ def test_errors_say_what_is_missing(rows, model):
     found = stability(KMeans(2, n_init=1), rows, n_runs=2, random_state=0)
     with pytest.raises(ValueError, match="KMeans has no probabilities to calibrate"):
         found.calibrated(rows)
+
+
+def test_a_row_does_not_bear_itself_out():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=300)
+    alone = translated(labels, [np.arange(300)], 3)
+    np.testing.assert_allclose(alone, np.tile(np.bincount(labels) / 300, (300, 1)))
+    noise = [rng.integers(100, size=300) for _ in range(20)]
+    support = translated(labels, noise, 3)[np.arange(300), labels].mean()
+    assert abs(support - 1 / 3) < 0.02
+
+
+@pytest.mark.parametrize("k", [3, 10, 20])
+def test_calibration_never_moves_away_from_the_support(k):
+    """Far components of Gaussian views would decide the log loss."""
+    X = load_iris().data
+    model = MixtureClusterer(k, family="gaussian", init="rows", evidence="fixed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = stability(model, X, n_runs=6, keep="central", random_state=0)
+        told = found.calibrated(X).calibration_
+    before, after = (abs(told[name] - told.support) for name in ("sure_before", "sure_after"))
+    assert after <= before + 1e-12
+    assert after < 0.15

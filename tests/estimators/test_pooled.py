@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
@@ -379,3 +380,84 @@ def test_wrong_parameters_are_named(params, match):
 def test_labels_that_cannot_teach_are_named(y, match):
     with pytest.raises(ValueError, match=match):
         PooledClassifier().fit(WORDS, y)
+
+
+def test_copies_of_an_entry_are_one_entry():
+    once = sp.csr_array(2 * WORDS)
+    halves = np.repeat(once.data / 2, 2)
+    twice = sp.csr_array((halves, np.repeat(once.indices, 2), 2 * once.indptr), shape=once.shape)
+    model = PooledClassifier(MixtureClassifier(family="multinomial", unlabeled_weight=0.1))
+    one, other = (clone(model).fit(X, TEN).predict_proba(once) for X in (once, twice))
+    np.testing.assert_allclose(one, other, atol=1e-5)
+    np.testing.assert_allclose(model.fit(once, TEN).predict_proba(twice), one, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 10])
+def test_an_estimator_takes_a_weight_of_two_as_two_rows(n_labels):
+    y = some(n_labels)
+    model = PooledClassifier(MixtureClassifier(family="multinomial", unlabeled_weight="auto"))
+    weighted = clone(model).fit(WORDS, y, sample_weight=np.full(N, 2.0))
+    twice = clone(model).fit(np.repeat(WORDS, 2, axis=0), np.repeat(y, 2))
+    assert weighted.unlabeled_weight_ == twice.unlabeled_weight_
+    np.testing.assert_allclose(weighted.predict_proba(WORDS), twice.predict_proba(WORDS), atol=1e-4)
+
+
+def test_rows_of_weight_zero_are_as_if_they_were_absent():
+    known = TEN >= 0
+    model = PooledClassifier(MixtureClassifier(family="multinomial"))
+    with_them = clone(model).fit(WORDS, TEN, sample_weight=known.astype(float))
+    without = clone(model).fit(WORDS[known], TEN[known])
+    new = WORDS + 1
+    np.testing.assert_allclose(with_them.predict_proba(new), without.predict_proba(new), atol=1e-4)
+
+
+def test_a_dataframe_is_taken_without_a_warning():
+    frame = pd.DataFrame(WORDS, columns=[f"w{j}" for j in range(60)])
+    model = PooledClassifier(MixtureClassifier(family="multinomial")).fit(frame, TEN)
+    assert model.predict(frame).tolist() == model.labels_.tolist()
+
+
+def test_own_splits_are_those_of_both_models(monkeypatch):
+    seen = []
+    fit = _linear.fit_linear
+    watched = lambda *given: seen.append(given[1]["words"].shape[0]) or fit(*given)  # noqa: E731
+    monkeypatch.setattr("coem.estimators.pooled.fit_linear", watched)
+    rows = np.flatnonzero(TEN >= 0)
+    rows = np.concatenate([rows[TEN[rows] == c][i : i + 1] for i in range(10) for c in range(K)])
+    cv = [(rows[:9], rows[9:18]), (rows[:18], rows[18:])]
+    model = fitted(cv=cv)
+    assert seen == [30, 9, 18]
+    assert len(model.held_out_.rows) == 21
+
+
+def test_a_fold_without_a_class_is_named():
+    y = [None if c < 0 else int(c) for c in TEN]
+    y[y.index(None)] = {0, 2}
+    rows = [i for i, c in enumerate(y) if c in (0, 1)]
+    twos = [i for i, c in enumerate(y) if c == 2]
+    train = np.setdiff1d(np.arange(N), twos)
+    with pytest.raises(ValueError, match="cv, fold 0: class 2 has no"):
+        fitted(y, cv=[(train, np.array(twos)), (np.arange(N), np.array(rows[:3]))])
+
+
+def test_names_of_classes_do_not_matter():
+    renamed = np.where(TEN < 0, -1, 2 - TEN)
+    one, other = fitted(), fitted(renamed)
+    np.testing.assert_allclose(
+        other.predict_proba(Views(VIEWS))[:, ::-1], one.predict_proba(Views(VIEWS)), atol=1e-4
+    )
+
+
+def test_a_damaged_regression_is_refused(tmp_path):
+    for damage in (
+        lambda m: m.linear_.scales.clear() or m.linear_.weights.clear(),
+        lambda m: m.linear_.intercept.__setitem__(0, np.nan),
+        lambda m: m.pool_.log_change.__setitem__(0, np.nan),
+        lambda m: m.linear_.scales.__setitem__("words", m.linear_.scales["unit"]),
+        lambda m: m.pool_.__setitem__("own_linear", -1.0),
+    ):
+        model = fitted()
+        damage(model)
+        model.save(tmp_path / "pool.coem")
+        with pytest.raises(coem.ModelFileError):
+            coem.load(tmp_path / "pool.coem")

@@ -40,10 +40,10 @@ def fit(views=VIEWS, **params):
 
 def test_a_view_that_repeats_itself_speaks_more_softly():
     betas = fit().view_betas_
-    assert betas["text"] < 0.5 < 2 < betas["points"]
+    assert betas["text"] < 0.7 < 1.4 < betas["points"]
     assert betas["text"] * betas["points"] == pytest.approx(1, rel=0.01)  # three digits
     once = fit(Views(text=TEXT // 10, points=POINTS)).view_betas_
-    assert once["text"] > 3 * betas["text"]
+    assert once["text"] > 1.7 * betas["text"]
 
 
 def slow_betas(model, part, eta):
@@ -73,7 +73,7 @@ def slow_betas(model, part, eta):
 
             new[v] = np.exp(minimize_scalar(loss, bounds=(-9, 9), method="bounded").x)
         betas = new / np.prod(new) ** (1 / len(new))
-    return betas
+    return np.sqrt(betas)
 
 
 def test_they_are_those_of_a_slow_search():

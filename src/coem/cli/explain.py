@@ -34,9 +34,10 @@ Examples:
 def command(**options: Any) -> None:
     """Show which words of a document speak for its group, and against the next best one.
 
-    What the words and the sizes of the groups contribute adds up to the log odds. A classifier
-    that is calibrated tempers them; the probability is then that of the tempered ones, as
-    `coem predict` gives it. Of a run of coem segment it explains a paragraph: --id book.txt#12.
+    What the words and the sizes of the groups contribute adds up to the log odds. The probability
+    is that of `coem predict`. Groups of coem cluster have less sure probabilities than these log
+    odds say, and both are shown. Of a run of coem segment it explains a paragraph:
+    --id book.txt#12.
     """
     from coem.cli import _models
     from coem.recipes.views import shown_texts

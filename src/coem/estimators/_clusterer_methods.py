@@ -8,13 +8,15 @@ import numpy as np
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from coem.calibration import best_limit, bounded
+from coem.calibration import best_limit, bounded, matching_limit
 from coem.checks import check_weight
 from coem.estimators._methods import MixtureMethods
 from coem.latent.fitted import Fitted
 from coem.latent.shared_rows import translated
 from coem.typing import Array
 from coem.views import as_views
+
+FAR = 0.1  # how far the mean probability may be from what the other groupings say
 
 
 class ClustererMethods(MixtureMethods):
@@ -50,9 +52,11 @@ class ClustererMethods(MixtureMethods):
         The posterior of a mixture takes the words of a text for independent evidence. They are
         not, so that it is nearly always certain. `calibrate` limits the evidence of a row, and
         finds the limit that best predicts, by log loss, the other groupings translated into the
-        components of this model. The order of the components of a row, and so `predict`, stay as
-        they were. `coem.selection.stability` makes such groupings by other starts, and
-        ``stability(...).calibrated(X)`` calls this method. A new `fit` forgets the limit.
+        components of this model. If the mean probability is then off by more than a tenth, the
+        limit is the one with which the mean is that of the other groupings. The order of the
+        components of a row, and so `predict`, stay as they were. `coem.selection.stability` makes
+        such groupings by other starts, and ``stability(...).calibrated(X)`` calls this method. A
+        new `fit` or `partial_fit` forgets the limit.
 
         Parameters
         ----------
@@ -81,14 +85,23 @@ class ClustererMethods(MixtureMethods):
         target = translated(labels, groupings, self._n_components(), weight)
         blank = np.zeros(len(rows), bool) if part.empty is None else part.empty.all(axis=1)
         counts = np.where(blank, 0.0, 1.0 if weight is None else weight)
-        limit = best_limit(log_proba, self.weights_, target, counts)
-        after = bounded(log_proba, self.weights_, limit)
-        told = {"sure_before": np.exp(log_proba), "sure_after": np.exp(after), "support": target}
         total = max(float(counts.sum()), np.finfo(float).tiny)
+        support = float(counts @ target[rows, labels] / total)
+
+        def sure(limit: float) -> float:
+            after = bounded(log_proba, self.weights_, limit)
+            return float(counts @ np.exp(after[rows, labels]) / total)
+
+        limit = best_limit(log_proba, self.weights_, target, counts)
+        if abs(sure(limit) - support) > FAR:
+            # A few rows that are far from all components of the others can decide the log loss.
+            limit = matching_limit(log_proba, self.weights_, support, counts)
         self.calibration_ = Bunch(
             limit=limit,
             n_others=len(groupings),
-            **{name: float(counts @ p[rows, labels] / total) for name, p in told.items()},
+            sure_before=sure(np.inf),
+            sure_after=sure(limit),
+            support=support,
         )
         return self
 

@@ -32,17 +32,17 @@ def held_out(
     splits: Iterable[Split],
     *,
     stay: bool = False,
-    heard: ClassifierMethods | None = None,
 ) -> tuple[Array, Array, Array]:
     """Return the rows of all folds, their log P(class | row), and the number of their fold.
 
     For each fold of `splits`, a model with the parameters of `model` is fitted to the other rows.
     With `stay`, the rows of the fold stay in the fit without their labels, so that they are judged
-    as the unlabelled rows of a fit are. All folds then have the same rows: they leave out the views
-    that `heard`, a model of these rows, or else the first fold has found to be silent.
+    as the unlabelled rows of a fit are. Later folds then leave out the views that the first fold
+    has found to be silent.
     """
     views, y = as_views(X), knowledge.labels()
     rows, parts, folds = [], [], []
+    heard: ClassifierMethods | None = None
     for fold, (train, test) in enumerate(splits):
         _check_train(y[train], knowledge, fold)
         one = like(model)
@@ -56,7 +56,9 @@ def held_out(
             one.set_params(init=np.asarray(model.init)[train])  # responsibilities of the rows
         weight = None if sample_weight is None else np.asarray(sample_weight)[train]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the fit to all rows warns
+            # The fit to all rows warns of these.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
             one.fit(views[train], (shown if stay else y)[train], sample_weight=weight)
         heard = one
         rows.append(test)

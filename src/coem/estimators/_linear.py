@@ -41,11 +41,18 @@ class ViewScale:
         if self.kind == "numbers":
             values = (_dense(X) - self.centre) * self.scale
             return sp.csr_array(np.nan_to_num(values, posinf=0.0, neginf=0.0))
-        rows = sp.csr_array(X, dtype=np.float64, copy=True)
+        rows = _sparse(X)
         rows.data[~np.isfinite(rows.data)] = 0.0
         if self.kind == "counts":  # roots: the same for a text and its shortened version
             rows.data = np.sqrt(rows.data) * self.scale[rows.indices]
         return sp.csr_array(normalize(rows, copy=False))
+
+
+def _sparse(X: Matrix) -> sp.csr_array:
+    """Return the rows in a new CSR matrix with one entry per cell."""
+    rows = sp.csr_array(X, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    return rows
 
 
 def _dense(X: Matrix) -> Array:
@@ -60,7 +67,9 @@ def scale_of(family: AnyFamily, X: Matrix, weight: Array | None) -> ViewScale:
         return ViewScale("directions", nothing, nothing + 1)
     if isinstance(kind, Gaussian):
         return ViewScale("numbers", *_standard(_dense(X), mass))
-    present = mass @ sp.csr_array(X).astype(bool)
+    rows = _sparse(X)
+    rows.data[:] = rows.data > 0
+    present = mass @ rows
     return ViewScale("counts", nothing, 1.0 + np.log((1.0 + mass.sum()) / (1.0 + present)))
 
 

@@ -39,6 +39,7 @@ class OnlineMixin(BaseMixture):
                 mixture, part, n_rows, self._theta(), self._clock(), before, step
             )
         self._set_theta(mixture, theta)
+        self.__dict__.pop("calibration_", None)  # of the parameters before
         if before is not None and self._stats is not None:
             warn_faded(_mass(before), _mass(self._stats), n_rows / part.n_rows)
         self.labels_ = self.predict(X)

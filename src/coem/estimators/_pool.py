@@ -1,7 +1,9 @@
 """How a pool finds the weights of its models, and what its features say."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -12,7 +14,7 @@ from coem.calibration import pool, pool_weights
 from coem.estimators._held_out import Split, held_out, like, splits_of
 from coem.estimators._labelled import RULE
 from coem.estimators._linear import LinearModel, features_of
-from coem.estimators._unlabeled_weight import WEIGHTS, best_weight, enough
+from coem.estimators._unlabeled_weight import ENOUGH, WEIGHTS, best_weight
 from coem.estimators.classifier import MixtureClassifier
 from coem.labels import Knowledge, deal
 from coem.metrics import expected_calibration_error
@@ -41,8 +43,29 @@ class Ballot:
 
     @property
     def some_unlabelled(self) -> bool:
-        """Whether any row has less than a label."""
-        return not self.knowledge.certainty.all()
+        """Whether any row that counts has less than a label."""
+        loose = ~self.knowledge.exact
+        return bool(loose.any() if self.weight is None else (loose & (self.weight > 0)).any())
+
+    @cached_property
+    def contents(self) -> tuple[Array, list[Array]]:
+        """The number of the content of each labelled row, and the contents of each class.
+
+        Copies of a row have one content. Contents are numbered by their keys, and classes are in
+        the order of their first content, so that neither the order of rows nor names matter.
+        """
+        rows = self.labelled
+        _, first, content = np.unique(
+            row_keys(self.views)[rows], return_index=True, return_inverse=True
+        )
+        codes = self.knowledge.codes[rows[first]]
+        by_class = [np.flatnonzero(codes == c) for c in np.unique(codes)]
+        return content, sorted(by_class, key=lambda own: int(own[0]))
+
+    @property
+    def n_testable(self) -> int:
+        """The number of contents that can be held out: those of classes with several."""
+        return sum(len(own) for own in self.contents[1] if len(own) > 1)
 
     def splits(self, random_state: Any) -> list[Split]:
         """Return the folds; none if a class has only one label, and so no row can be held out."""
@@ -51,16 +74,11 @@ class Ballot:
             return []
         if not isinstance(self.cv, Integral):
             return splits_of(self.cv, len(everyone), self.knowledge, self.weight, random_state)
-        rows, codes = self.labelled, self.knowledge.codes
-        # Copies of a row are held out together. Neither the order of rows nor a seed matters.
-        content = np.stack([codes[rows], row_keys(self.views)[rows]], axis=1)
-        _, first, copy_of = np.unique(content, axis=0, return_index=True, return_inverse=True)
-        by_class = [np.flatnonzero(codes[rows[first]] == c) for c in range(codes.max() + 1)]
-        testable = sum(len(own) for own in by_class if len(own) > 1)
-        if testable < 2:
+        if self.n_testable < 2:
             return []
-        dealt = deal(by_class, min(int(self.cv), testable))
-        tests = [rows[np.isin(copy_of.ravel(), fold)] for fold in dealt]
+        content, by_class = self.contents
+        dealt = deal(by_class, min(int(self.cv), self.n_testable))
+        tests = [self.labelled[np.isin(content, fold)] for fold in dealt]
         return [(np.setdiff1d(everyone, test), test) for test in tests]
 
     def ask(self, model: MixtureClassifier, splits: list[Split], *, stay: bool) -> Array:
@@ -79,7 +97,7 @@ class Votes:
 
     mixture: MixtureClassifier  # fitted to all rows
     table: Records  # a record per weight of unlabelled rows that was tried
-    tests: list[Array]  # the rows of each fold
+    splits: list[Split]  # the rows to train on and to test on, by fold
     log_proba: Array  # (n_held_out, n_classes), fold after fold; the rows stay in the fit
     log_proba_new: Array  # the same by fits without the rows
 
@@ -93,17 +111,26 @@ def vote(mixture: MixtureClassifier, ballot: Ballot) -> Votes:
     splits = ballot.splits(mixture.random_state)
     tries = {}
     for weight in _weights(mixture, ballot, splits):
-        model = like(mixture, unlabeled_weight=weight)
+        _progress(mixture, f"folds with unlabeled_weight={weight:g}", splits)
+        model = like(mixture, unlabeled_weight=weight, verbose=0)
         tries[weight] = ballot.ask(model, splits, stay=ballot.some_unlabelled)
-    tests = [test for _, test in splits]
     best, table = next(iter(tries)), Records()
     if len(tries) > 1:
-        best, table = best_weight(tries, np.concatenate(tests), ballot.knowledge, ballot.weight)
-    model = like(mixture, unlabeled_weight=best)
-    new = ballot.ask(model, splits, stay=False) if ballot.some_unlabelled else tries[best]
-    fitted = like(mixture, unlabeled_weight=best, verbose=mixture.verbose)
+        rows = np.concatenate([test for _, test in splits])
+        best, table = best_weight(tries, rows, ballot.knowledge, ballot.weight)
+    new = tries[best]
+    if ballot.some_unlabelled:
+        _progress(mixture, "folds without the held-out rows", splits)
+        new = ballot.ask(like(mixture, unlabeled_weight=best, verbose=0), splits, stay=False)
+    fitted = like(mixture, unlabeled_weight=best)
     fitted.fit(ballot.views, ballot.knowledge.labels(), sample_weight=ballot.weight)
-    return Votes(fitted, table, tests, tries[best], new)
+    return Votes(fitted, table, splits, tries[best], new)
+
+
+def _progress(mixture: MixtureClassifier, what: str, splits: Sequence[Split]) -> None:
+    """Say what is being fitted, if the user wants to know."""
+    if mixture.verbose and splits:
+        sys.stderr.write(f"PooledClassifier: {len(splits)} {what}\n")
 
 
 def _weights(
@@ -115,7 +142,8 @@ def _weights(
         return (float(given),)
     if not ballot.some_unlabelled:
         return (1.0,)
-    return WEIGHTS if splits and enough(ballot.knowledge, ballot.weight) else (RULE,)
+    enough = ballot.n_testable >= ENOUGH * len(ballot.knowledge.classes)
+    return WEIGHTS if splits and enough else (RULE,)
 
 
 def weigh(ballot: Ballot, found: Votes, answers: Sequence[Array]) -> tuple[Bunch, Bunch]:
@@ -126,17 +154,18 @@ def weigh(ballot: Ballot, found: Votes, answers: Sequence[Array]) -> tuple[Bunch
     that each kind of rows has weights of its own.
     """
     n_classes = len(ballot.knowledge.classes)
-    if not found.tests:
+    tests = [test for _, test in found.splits]
+    if not tests:
         nothing = np.zeros(0, dtype=np.intp)
         empty = Bunch(rows=nothing, folds=nothing, proba=np.zeros((0, n_classes)))
         prior = Bunch(mixture=PRIOR[0], linear=PRIOR[1], own_mixture=PRIOR[0], own_linear=PRIOR[1])
         return Bunch(**prior, log_change=np.zeros(n_classes)), empty
-    rows = np.concatenate(found.tests)
-    folds = np.repeat(np.arange(len(found.tests)), [len(test) for test in found.tests])
+    rows = np.concatenate(tests)
+    folds = np.repeat(np.arange(len(tests)), [len(test) for test in tests])
     votes, truth = (found.log_proba, np.concatenate(answers)), ballot.knowledge.codes[rows]
     mass = np.ones(len(rows)) if ballot.weight is None else ballot.weight[rows]
     log_proba = np.empty_like(votes[0])
-    for fold in range(len(found.tests)):
+    for fold in range(len(tests)):
         mine = folds == fold
         others = ~mine
         weights = pool_weights([v[others] for v in votes], truth[others], PRIOR, mass[others])

@@ -128,15 +128,19 @@ def check_pool(model: PooledClassifier) -> None:
     need(widths_of(model) == widths_of(mixture), "mixture_")
     need(isinstance(linear, LinearModel) and is_table_of(linear.intercept, k), "linear_")
     need(set(linear.scales) == set(linear.weights) <= set(model.view_names_), "linear_")
+    need(len(linear.weights) > 0 and bool(np.isfinite(linear.intercept).all()), "linear_")
     for name, (columns, coef) in linear.weights.items():
-        scale = linear.scales[name]
-        width = len(scale.scale)
+        scale, family = linear.scales[name], mixture.families_[name]
+        empty = np.zeros((1, widths_of(model)[name]))
+        width = family.encode(family.check(empty, name)).shape[1]
         need(is_table_of(scale.scale, width) and is_table_of(scale.centre, width), "linear_")
+        need(all(np.isfinite(part).all() for part in (scale.scale, scale.centre, coef)), "linear_")
         need(scale.kind in ("counts", "directions", "numbers"), "linear_")
         need(isinstance(columns, np.ndarray) and columns.ndim == 1, "linear_")
         need(columns.dtype.kind == "i" and is_table_of(coef, k, len(columns)), "linear_")
         need(not len(columns) or 0 <= columns.min() <= columns.max() < width, "linear_")
     need(is_table_of(model.pool_.log_change, k), "pool_")
+    need(bool(np.isfinite(model.pool_.log_change).all()), "pool_")
     own = model._own_rows
     need(isinstance(own, np.ndarray) and own.dtype == np.int64 and own.ndim == 1, "the rows")
     for name in ("mixture", "linear", "own_mixture", "own_linear"):

@@ -142,7 +142,7 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, ClustererMethods):
     view_betas_ : dict
         View -> its inverse temperature, which multiplies its log likelihoods. With ``evidence=
         "auto"``, co-EM and soft posteriors, they are found before the first round, on 3,000 rows at
-        most: each is the one with which a view best predicts what the other views say of the rows.
+        most: each is the root of the one with which a view best predicts what the other views say.
         Their geometric mean is 1. They are the same in all runs and rounds, so that objectives can
         be compared. Otherwise, and with fewer than 200 rows, all are 1.
     collapsed_ : dict

@@ -147,7 +147,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         """Return the tags of scikit-learn, which are those of the mixture."""
         tags = super().__sklearn_tags__()
-        own = self._mixture().__sklearn_tags__()
+        own = (self._mixture() if self._is_mixture() else MixtureClassifier()).__sklearn_tags__()
         tags.input_tags, tags.classifier_tags = own.input_tags, own.classifier_tags
         return tags
 
@@ -173,16 +173,18 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         views = read_views(self, X, reset=True)
         knowledge = read_knowledge(y, len(views))
         weight = check_weight(sample_weight, views)
-        _check_exact(knowledge, weight)
+        if not knowledge.certainty.any():
+            raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
         ballot = Ballot(views, knowledge, weight, self.cv)
+        _check_exact(knowledge, ballot.labelled)
         self._own_rows = np.unique(row_keys(views))
         self.classes_ = knowledge.classes
         found = vote(self._mixture(), ballot)
         self.mixture_, self.cv_results_ = found.mixture, found.table
         self.unlabeled_weight_ = found.mixture.unlabeled_weight_
         self._fit_linear(views, ballot, found)
-        log_proba = self.predict_log_proba(views)
-        if self.class_shares == "auto" and found.tests:
+        log_proba = self._log_proba(views)
+        if self.class_shares == "auto" and found.splits:
             shares = find_shares(log_proba, ballot)
             self.pool_.log_change = np.log(shares) - np.log(shares_of(ballot))
             log_proba = log_proba + self.pool_.log_change
@@ -193,9 +195,9 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         """Set the regression, and how much it counts beside the mixture."""
         families, silent = self.mixture_.families_, self.mixture_.silent_views_
         speaking = [name for name in self.view_names_ if name not in silent]
-        rows = {name: encoded(families[name], views, name) for name in speaking}
-        scales = {name: scale_of(families[name], X, ballot.weight) for name, X in rows.items()}
-        features = {name: scales[name].features(X) for name, X in rows.items()}
+        matrices = {name: encoded(families[name], views, name) for name in speaking}
+        scales = {name: scale_of(families[name], X, ballot.weight) for name, X in matrices.items()}
+        features = {name: scales[name].features(X) for name, X in matrices.items()}
 
         def fitted(train: Array) -> LinearModel:
             some = {name: X[train] for name, X in features.items()}
@@ -204,19 +206,22 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
             return fit_linear(scales, some, codes, mass, len(self.classes_), self.C)
 
         self.linear_ = fitted(ballot.labelled)
-        answers = [
-            fitted(np.setdiff1d(ballot.labelled, test)).log_proba(
-                {name: X[test] for name, X in features.items()}
-            )
-            for test in found.tests
-        ]
+        answers = []
+        for fold, (train, test) in enumerate(found.splits):
+            rows = np.setdiff1d(np.intersect1d(ballot.labelled, train), test)
+            _check_exact(ballot.knowledge, rows, f"cv, fold {fold}: ")
+            some = {name: X[test] for name, X in features.items()}
+            answers.append(fitted(rows).log_proba(some))
         self.pool_, self.held_out_ = weigh(ballot, found, answers)
 
     def _mixture(self) -> MixtureClassifier:
         return MixtureClassifier(unlabeled_weight="auto") if self.mixture is None else self.mixture
 
+    def _is_mixture(self) -> bool:
+        return self.mixture is None or isinstance(self.mixture, MixtureClassifier)
+
     def _check_params(self) -> None:
-        if not isinstance(self._mixture(), MixtureClassifier):
+        if not self._is_mixture():
             raise ValueError(f"mixture must be None or a MixtureClassifier, got {self.mixture!r}")
         mixture = self._mixture()
         check_choice("class_shares", self.class_shares, ("auto", "labels"))
@@ -233,9 +238,11 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
             ("cv", is_leave_one_out(mixture.cv)),
         ):
             if used:
+                value = getattr(mixture, name)
+                said = repr(value) if isinstance(value, str | bool) else type(value).__name__
                 raise ValueError(
-                    f"mixture: {name}={getattr(mixture, name)!r} cannot be used in a pool, which "
-                    "fits the mixture to several folds and calibrates it; leave it at its default"
+                    f"mixture: {name}={said} cannot be used in a pool, which fits the mixture to "
+                    "several folds and calibrates it; leave it at its default"
                 )
 
     def predict(self, X: Any) -> Array:
@@ -251,7 +258,9 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`."""
         check_is_fitted(self)
-        views = read_views(self, X, reset=False)
+        return self._log_proba(read_views(self, X, reset=False))
+
+    def _log_proba(self, views: Views) -> Array:
         features = features_of(self.linear_.scales, self.mixture_.families_, views)
         votes = self.mixture_.predict_log_proba(views), self.linear_.log_proba(features)
         weights = self._weights(views)
@@ -281,7 +290,9 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         explanations : list of Bunch
             One per row, as `MixtureClassifier.explain` returns them. `contributions` are those of
             mixture and regression together, each times its weight in the pool. `prior` has the
-            mixture weights and the intercepts.
+            mixture weights, the intercepts and the change of the class shares. They add up to the
+            log odds of `predict_log_proba` if classes have one component, `assign` is "joint", and
+            no log probability of the mixture is below -700, which is the least in a pool.
         """
         check_is_fitted(self)
         if len(self.classes_) < 2:
@@ -297,15 +308,12 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         return self.mixture_.top_features(*args, **kwargs)
 
 
-def _check_exact(knowledge: Knowledge, weight: Array | None) -> None:
-    """Raise unless every class has a row with this label alone."""
-    if not knowledge.certainty.any():
-        raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
-    known = knowledge.exact if weight is None else knowledge.exact & (weight > 0)
-    lacking = np.setdiff1d(np.arange(len(knowledge.classes)), knowledge.codes[known])
+def _check_exact(knowledge: Knowledge, rows: Array, where: str = "") -> None:
+    """Raise unless every class has one of these rows, which have exactly one label."""
+    lacking = np.setdiff1d(np.arange(len(knowledge.classes)), knowledge.codes[rows])
     if len(lacking):
         label = knowledge.classes.tolist()[lacking[0]]
         raise ValueError(
-            f"class {label!r} has no row with exactly this label, which the regression needs; "
-            "label one, or use MixtureClassifier"
+            f"{where}class {label!r} has no row with exactly this label, which the regression "
+            "needs; label one, or use MixtureClassifier"
         )

@@ -72,7 +72,8 @@ def translated(
     """Return what other groupings say of rows, in the components of one grouping, (n, k).
 
     A row of group g of another grouping is in component c with the probability p(c|g), the share
-    of the rows of g. The result is the mean over the other groupings.
+    of the other rows of g: a row does not bear itself out. For a group of one row it is the share
+    of all rows. The result is the mean over the other groupings.
 
     Parameters
     ----------
@@ -85,10 +86,15 @@ def translated(
     weight : ndarray of shape (n,), optional
         A weight of 2 counts as the row given twice.
     """
-    total = np.zeros((len(labels), n_components))
+    total, rows = np.zeros((len(labels), n_components)), np.arange(len(labels))
+    own = np.ones(len(labels)) if weight is None else np.minimum(weight, 1.0)
     for other in others:
         mass = shared_rows(other, labels, (int(other.max()) + 1, n_components), weight)
-        total += transition_of(mass)[other]
+        rest = mass[other]
+        rest[rows, labels] -= own
+        left = rest.sum(axis=1, keepdims=True)
+        there = left > 1e-9
+        total += np.where(there, rest / np.where(there, left, 1.0), _shares(mass.sum(axis=0)))
     return total / len(others)
 
 

@@ -146,8 +146,7 @@ def _fit(
     mixture: Any, settings: dict[str, Any], views: Any, labels: Any, listener: Listener
 ) -> PooledClassifier:
     """Fit the pool of the mixture and a regression, and say what it found."""
-    folds = int(min(settings["folds"], (labels != "").sum() - len(set(labels) - {""})))
-    model = PooledClassifier(mixture, cv=folds if folds >= 2 else None)
+    model = PooledClassifier(mixture, cv=int(settings["folds"]))
     with listener.fitting("the fits, with folds of the labels held out", None):
         model.fit(views, labels)
     if mixture.unlabeled_weight == "auto" and (labels == "").any():
@@ -169,10 +168,11 @@ def _said_weight(model: Any) -> str:
 def _said_pool(model: Any) -> str:
     """Say how much mixture and regression count, and why."""
     found = model.pool_
-    said = f"the mixture counts {found.mixture:.2g} and the regression {found.linear:.2g}"
+    said = f"the mixture counts {found.own_mixture:.2g} and the regression {found.own_linear:.2g}"
     if "n_rows" not in found:
         return (
-            f"{said}: there are too few labels to hold any out, and probabilities may be too sure"
+            f"{said}: no class has two rows that differ, so that no label can be held out, and "
+            "probabilities may be too sure"
         )
     return f"{said}, by {found.n_rows:,} labels that were held out"
 
@@ -192,7 +192,8 @@ def _result(
     figures = {
         "k": len(model.classes_),
         "unlabeled_weight": float(model.unlabeled_weight_),
-        "pool": {"mixture": model.pool_.mixture, "linear": model.pool_.linear},
+        "mixture_counts": model.pool_.own_mixture,
+        "regression_counts": model.pool_.own_linear,
         "labelled": int(known.sum()),
         "unlabelled": int((~known).sum()),
         "objective": float(mixture.objective_),
