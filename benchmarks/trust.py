@@ -3,7 +3,7 @@
     python benchmarks/trust.py [SET ...]
 
 First the trust of rows and groups: ten runs of `MixtureClusterer` on re0 and wap, three times. Then
-the calibration error of the probabilities of groups, means of three times ten runs with the words
+the calibration error of the probabilities of groups, means of three times ten runs with the views
 of the program, on all sets of SETS or on those that are named. The way to calibrate was chosen on
 the first four.
 """
@@ -12,7 +12,7 @@ import sys
 import warnings
 
 import numpy as np
-from grid import of, posts
+from grid import LINKS, of, posts
 from scipy.optimize import linear_sum_assignment, minimize_scalar
 from scipy.special import log_softmax
 from scipy.stats import spearmanr
@@ -27,6 +27,7 @@ from coem.latent.shared_rows import translated
 from coem.metrics.clusterings import curve_of
 from coem.recipes.defaults import LENGTH, MAX_ITER, MIN_DF, TOL
 from coem.selection import stability
+from coem.text import LatentDirections
 from coem.text.scaling import kept_share, shorten
 
 SEEDS = range(3)
@@ -131,13 +132,16 @@ def bodies(views, target):
 
 
 def of_program(views, min_df=MIN_DF):
-    """Return views and families as `coem cluster` has them."""
+    """Return views and families as `coem cluster` has them: directions, unless there are links."""
     kept = {name: X.tocsr() for name, X in views.items()}
     kept = {
         name: X[:, np.asarray((X > 0).sum(axis=0)).ravel() >= min_df] for name, X in kept.items()
     }
     short = {name: shorten(X, LENGTH) for name, X in kept.items()}
     family = {name: Multinomial(alpha=kept_share(kept[name], short[name])) for name in kept}
+    if not set(LINKS) & set(kept):
+        short["latent"] = LatentDirections().fit_transform(Views(kept))["latent"]
+        family["latent"] = "von_mises_fisher"
     return Views(short), family
 
 
