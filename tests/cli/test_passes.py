@@ -89,10 +89,11 @@ def test_cluster_reads_each_run_once_and_the_kept_run_once_or_twice_more(
 @pytest.mark.parametrize(
     ("views", "per_view"),
     [
-        # One pass for `labels_`, and one for the page.
-        (("--text", "body"), [(2, 3)]),
-        # The page takes two passes: one for the classes, and one to compare the views.
-        (TWO_VIEWS, [(3, 3)] * 2),
+        # One pass for `labels_` of the mixture and one for those of the pool; two for the page,
+        # which asks the pool and its mixture. The regression validates the rows too.
+        (("--text", "body"), [(4, 8)]),
+        # The page takes one more pass to compare the views.
+        (TWO_VIEWS, [(5, 8)] * 2),
     ],
     ids=["one view", "two views"],
 )

@@ -185,7 +185,8 @@ DATA = (
         ["text views", "latent text", "selected text", "guessed", "text pipeline"], TABLE
     )
     | dict.fromkeys(
-        ["joint", "hard", "coupled", "batches", "numbers", "calibrated", "sphere", "tree"], TEXT
+        ["joint", "hard", "coupled", "batches", "numbers", "calibrated", "pool", "sphere", "tree"],
+        TEXT,
     )
     | dict.fromkeys(["scaled", "selected"], TEXT)
 )

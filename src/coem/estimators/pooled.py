@@ -11,14 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.calibration import pool
 from coem.checks import check_choice, check_number, check_weight, undo_on_error
-from coem.estimators._held_out import is_leave_one_out
 from coem.estimators._linear import LinearModel, encoded, features_of, fit_linear, scale_of
 from coem.estimators._pool import Ballot, Votes, explained, find_shares, shares_of, vote, weigh
-from coem.estimators._subtopics import is_choice
+from coem.estimators._pool_checks import check_exact, check_mixture
 from coem.estimators.classifier import MixtureClassifier
 from coem.input import read_views
 from coem.io.model_file import Saves
-from coem.labels import Knowledge, accuracy, read_knowledge
+from coem.labels import accuracy, read_knowledge
 from coem.records import Records
 from coem.typing import Array
 from coem.views import Views, row_keys
@@ -176,7 +175,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         if not knowledge.certainty.any():
             raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
         ballot = Ballot(views, knowledge, weight, self.cv)
-        _check_exact(knowledge, ballot.labelled)
+        check_exact(knowledge, ballot.labelled)
         self._own_rows = np.unique(row_keys(views))
         self.classes_ = knowledge.classes
         found = vote(self._mixture(), ballot)
@@ -209,7 +208,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         answers = []
         for fold, (train, test) in enumerate(found.splits):
             rows = np.setdiff1d(np.intersect1d(ballot.labelled, train), test)
-            _check_exact(ballot.knowledge, rows, f"cv, fold {fold}: ")
+            check_exact(ballot.knowledge, rows, f"cv, fold {fold}: ")
             some = {name: X[test] for name, X in features.items()}
             answers.append(fitted(rows).log_proba(some))
         self.pool_, self.held_out_ = weigh(ballot, found, answers)
@@ -230,20 +229,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
             raise ValueError(f"C must be above 0 and finite, got {self.C!r}")
         if isinstance(self.cv, Real | str):
             check_number("cv", self.cv, Integral, 2)
-        for name, used in (
-            ("calibrate", mixture.calibrate),
-            ("components_per_class", is_choice(mixture.components_per_class)),
-            ("init", not isinstance(mixture.init, str)),
-            ("checkpoint", mixture.checkpoint is not None),
-            ("cv", is_leave_one_out(mixture.cv)),
-        ):
-            if used:
-                value = getattr(mixture, name)
-                said = repr(value) if isinstance(value, str | bool) else type(value).__name__
-                raise ValueError(
-                    f"mixture: {name}={said} cannot be used in a pool, which fits the mixture to "
-                    "several folds and calibrates it; leave it at its default"
-                )
+        check_mixture(mixture)
 
     def predict(self, X: Any) -> Array:
         """Return the class of every row, of shape (n_rows,)."""
@@ -306,14 +292,3 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         """Return the most telling features of each class, as the mixture has them."""
         check_is_fitted(self)
         return self.mixture_.top_features(*args, **kwargs)
-
-
-def _check_exact(knowledge: Knowledge, rows: Array, where: str = "") -> None:
-    """Raise unless every class has one of these rows, which have exactly one label."""
-    lacking = np.setdiff1d(np.arange(len(knowledge.classes)), knowledge.codes[rows])
-    if len(lacking):
-        label = knowledge.classes.tolist()[lacking[0]]
-        raise ValueError(
-            f"{where}class {label!r} has no row with exactly this label, which the regression "
-            "needs; label one, or use MixtureClassifier"
-        )

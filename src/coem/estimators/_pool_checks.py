@@ -1,0 +1,38 @@
+"""Checks of what a pool is given, before any work."""
+
+import numpy as np
+
+from coem.estimators._held_out import is_leave_one_out
+from coem.estimators._subtopics import is_choice
+from coem.estimators.classifier import MixtureClassifier
+from coem.labels import Knowledge
+from coem.typing import Array
+
+
+def check_mixture(mixture: MixtureClassifier) -> None:
+    """Raise if a mixture has parameters that need one fit only, or rows of their own."""
+    for name, used in (
+        ("calibrate", mixture.calibrate),
+        ("components_per_class", is_choice(mixture.components_per_class)),
+        ("init", not isinstance(mixture.init, str)),
+        ("checkpoint", mixture.checkpoint is not None),
+        ("cv", is_leave_one_out(mixture.cv)),
+    ):
+        if used:
+            value = getattr(mixture, name)
+            said = repr(value) if isinstance(value, str | bool) else type(value).__name__
+            raise ValueError(
+                f"mixture: {name}={said} cannot be used in a pool, which fits the mixture to "
+                "several folds and calibrates it; leave it at its default"
+            )
+
+
+def check_exact(knowledge: Knowledge, rows: Array, where: str = "") -> None:
+    """Raise unless every class has one of these rows, which have exactly one label."""
+    lacking = np.setdiff1d(np.arange(len(knowledge.classes)), knowledge.codes[rows])
+    if len(lacking):
+        label = knowledge.classes.tolist()[lacking[0]]
+        raise ValueError(
+            f"{where}class {label!r} has no row with exactly this label, which the regression "
+            "needs; label one, or use MixtureClassifier"
+        )
