@@ -385,3 +385,29 @@ def test_groups_have_a_view_of_latent_directions_unless_there_are_lists():
     assert chosen.figures["k"] == how_many(table, text="body").best
     few = coem.cluster(many_letters(60), text="body", k=2, restarts=2)
     assert few.model.view_names_ == ("text",)
+
+
+def test_the_number_of_latent_directions_can_be_given():
+    table = many_letters()
+    asked = {"text": "body", "k": 2, "restarts": 2}
+    without = coem.cluster(table, **asked, latent=None)
+    assert without.model.view_names_ == ("text",)
+    assert without.settings["latent"] == "none"
+    assert coem.cluster(table, **asked, latent="none").model.view_names_ == ("text",)
+    linked = coem.cluster(table, **asked, views={"links": "refs:list"}, latent=4)
+    assert linked.model.view_names_ == ("text", "links", "latent")
+    assert linked.model.view_widths_[-1] == 4
+    classes = table | {"kind": ["a", "b"] * 20 + [""] * 80}
+    found = coem.classify(classes, text="body", label="kind", latent=None)
+    assert found.model.view_names_ == ("text",)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True])
+def test_a_wrong_number_of_latent_directions_is_refused(wrong):
+    with pytest.raises((TypeError, ValueError), match="latent"):
+        coem.cluster(many_letters(), text="body", k=2, latent=wrong)
+
+
+def test_a_wrong_word_for_latent_directions_is_refused():
+    with pytest.raises(ValueError, match="latent must be a number of directions, 'auto' or None"):
+        coem.cluster(many_letters(), text="body", k=2, latent="some")

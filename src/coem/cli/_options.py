@@ -159,6 +159,26 @@ evidence_option = click.option(
     "none of it.",
 )
 
+
+class Directions(click.ParamType):
+    """A number of latent directions, or the word auto or none."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the number."""
+        return value if value in ("auto", "none") else click.IntRange(1).convert(value, param, ctx)
+
+
+latent_option = click.option(
+    "--latent",
+    type=Directions(),
+    default="auto",
+    show_default=True,
+    metavar="N",
+    help="Latent directions of the texts, a further view: how many, none, or auto.",
+)
+
 length_option = click.option(
     "--max-length",
     type=click.FloatRange(0),

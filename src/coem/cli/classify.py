@@ -8,6 +8,7 @@ from coem.cli._options import (
     config_option,
     evidence_option,
     folder_options,
+    latent_option,
     machine_options,
     needed_label,
     reading_options,
@@ -39,6 +40,7 @@ class Weight(click.ParamType):
 @click.command("classify", epilog=EXAMPLE)
 @source_argument
 @view_options
+@latent_option
 @evidence_option
 @click.option(
     "--label",

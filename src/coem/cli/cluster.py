@@ -9,6 +9,7 @@ from coem.cli._options import (
     evidence_option,
     fitting_options,
     folder_options,
+    latent_option,
     length_option,
     reading_options,
     size_option,
@@ -30,6 +31,7 @@ Examples:
 @click.command("cluster", epilog=EXAMPLE)
 @source_argument
 @view_options
+@latent_option
 @evidence_option
 @length_option
 @size_option

@@ -23,7 +23,7 @@ from coem.recipes.defaults import (
 from coem.recipes.labels import check_labels, labels_of, needed_label
 from coem.recipes.listener import Listener
 from coem.recipes.result import Job, Result, begin
-from coem.recipes.views import class_families, n_jobs, text_views, to_views
+from coem.recipes.views import class_families, latent_of, n_jobs, text_views, to_views
 
 
 def classify(
@@ -39,6 +39,7 @@ def classify(
     max_features: int | None = None,
     ngrams: int = NGRAMS,
     max_length: float | None = CLASS_LENGTH,
+    latent: int | str | None = "auto",
     evidence: str = "auto",
     unlabeled_weight: float | str = UNLABELED_WEIGHT,
     doctor: bool = False,
@@ -67,6 +68,9 @@ def classify(
         Which words count, as in `cluster`.
     max_length : float, default=20
         Words that a text counts at most: longer ones are scaled down. None counts all.
+    latent : int, "auto" or None, default="auto"
+        The number of latent directions of the texts, which are a further view. None leaves them
+        out. "auto" takes 100, unless there are too few rows or words.
     evidence : {"auto", "fixed"}, default="auto"
         As in `cluster`.
     unlabeled_weight : float or "auto", default="auto"
@@ -101,7 +105,7 @@ def classify(
     settings["label"] = needed_label(label, documents, listener)
     labels = labels_of(documents, settings["label"], listener)
     check_labels(labels, settings["label"])
-    reader = text_views(settings, documents, latent="auto")
+    reader = text_views(settings, documents, latent=latent_of(settings))
     data = to_views(reader, documents, listener, leave_out=settings["label"])
     with listener.noting_warnings(), _without_restarts():
         mixture, advice = _mixture(settings, data, labels, class_families(reader, data), listener)

@@ -40,6 +40,7 @@ def cluster(
     max_features: int | None = None,
     ngrams: int = NGRAMS,
     max_length: float | None = LENGTH,
+    latent: int | str | None = "auto",
     evidence: str = "auto",
     k: int | None = None,
     label: str | None = None,
@@ -83,6 +84,11 @@ def cluster(
         The longest run of words that counts as one.
     max_length : float, default=150
         Words that a text counts at most: longer ones are scaled down. None counts all.
+    latent : int, "auto" or None, default="auto"
+        The number of latent directions of the texts, which are a further view. None leaves them
+        out, which may be better if two views of text are by different people, such as a page and
+        the links to it. "auto" takes 100, unless there are views of links or lists, or too few
+        rows or words.
     evidence : {"auto", "fixed"}, default="auto"
         "auto" leaves out views that share nothing with the others, finds how loudly each view
         speaks, and makes probabilities as sure as the other runs bear out

@@ -40,6 +40,8 @@ def normal(given: Mapping[str, Any]) -> dict[str, Any]:
     words = settings["stop_words"]
     if not isinstance(words, str):
         settings["stop_words"] = "none" if words is None else sorted(words)
+    if "latent" in settings:
+        settings["latent"] = _latent(settings["latent"])
     if "max_length" in settings:
         settings["max_length"] = float(settings["max_length"] or 0)
     return settings
@@ -51,6 +53,18 @@ def _texts(text: Any) -> list[str]:
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"text must be the name of a column or a list of names, got {text!r:.80}")
     return names
+
+
+def _latent(latent: Any) -> int | str:
+    """Return how many latent directions there are: a number, "auto" or "none"."""
+    if latent is None or isinstance(latent, str):
+        if latent not in (None, "none", "auto"):
+            raise ValueError(
+                f"latent must be a number of directions, 'auto' or None, got {latent!r}"
+            )
+        return latent or "none"
+    check_number("latent", latent, Integral, 1)
+    return int(latent)
 
 
 def _views(views: Any, text: list[str]) -> dict[str, Any]:

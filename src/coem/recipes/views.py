@@ -37,9 +37,11 @@ def group_views(
 ) -> TextViews:
     """Return the transformer that makes the views of groups.
 
-    Latent directions are a further view, but not beside links or lists: they are made of the same
-    words as the texts, and would outvote the links.
+    If nothing is said about latent directions, they are a further view, but not beside links or
+    lists: they are made of the same words as the texts, and would outvote the links.
     """
+    if settings["latent"] != "auto":
+        return text_views(settings, documents, latent=latent_of(settings))
     table = documents.table
     chosen = chosen_views(settings, table.column_names)
     if chosen:
@@ -49,6 +51,12 @@ def group_views(
         specs = guess_views(table, documents.id_column)[0]
     links = any(spec["kind"] in COUNTS and spec["kind"] != "text" for spec in specs.values())
     return text_views(settings, documents, latent=None if links else "auto")
+
+
+def latent_of(settings: dict[str, Any]) -> int | str | None:
+    """Return the parameter `latent` of `TextViews`."""
+    latent: int | str = settings["latent"]
+    return None if latent == "none" else latent
 
 
 def chosen_views(settings: dict[str, Any], columns: list[str]) -> dict[str, Any]:
