@@ -243,7 +243,7 @@ def row_keys(views: Views) -> NDArray[np.int64]:
     """Return a number for each row that stands for its content.
 
     Equal rows have equal keys, whether they are dense or sparse and whatever their precision;
-    other rows have others, but for a chance of about 1 in 10**19.
+    other rows have others, except with a chance of about 1 in 10**19.
     """
     total = np.zeros(len(views), dtype=np.uint64)
     for number, (_, X) in enumerate(views.items()):

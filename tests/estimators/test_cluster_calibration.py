@@ -1,4 +1,4 @@
-"""Probabilities of clusters that other groupings of the same rows bear out."""
+"""Probabilities of clusters that other groupings of the same rows support."""
 
 import warnings
 

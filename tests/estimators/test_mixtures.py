@@ -282,7 +282,10 @@ def test_history_as_a_frame():
     assert frame["objective"].tolist() == [r.objective for r in model.history_]
     assert frame["log_likelihood_body"].iloc[-1] == model.history_[-1].log_likelihood["body"]
     runs = model.runs_.to_frame()
-    told = {"run", "seed", "objective", "n_iter", "converged", "seconds", "silent_views"}
+    told = {"run", "seed", "objective", "n_iter", "converged", "seconds"} | {
+        "silent_views",
+        "view_betas",
+    }
     assert set(runs.columns) == told
     assert runs["objective"].max() == model.objective_
 

@@ -1,4 +1,4 @@
-"""Methods of fitted clusterers: assignments, and probabilities that other groupings bear out."""
+"""Methods of fitted clusterers: assignments, and probabilities that other groupings support."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -47,7 +47,7 @@ class ClustererMethods(MixtureMethods):
         return float(self.score_samples(X).mean())
 
     def calibrate(self, X: Any, others: Sequence[Any], sample_weight: Any = None) -> Self:
-        """Make `predict_proba` as sure as other groupings of the same rows bear out.
+        """Make `predict_proba` as sure as other groupings of the same rows support.
 
         The posterior of a mixture takes the words of a text for independent evidence. They are
         not, so that it is nearly always certain. `calibrate` limits the evidence of a row, and

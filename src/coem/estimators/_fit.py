@@ -58,6 +58,7 @@ class MixtureFit(BaseMixture, RestartFit):
             best = self._keep_run(results, seeds)
             for record in self.runs_:
                 record.silent_views = self._left_out()
+                record.view_betas = dict(self.view_betas_)
             self._set_theta(mixture, best.theta)
             self._stats = None
             rows = Partition(part.views, part.empty, part.weight)

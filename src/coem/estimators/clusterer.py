@@ -128,7 +128,8 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, ClustererMethods):
         `seconds`.
         ``history_.to_frame()`` returns a DataFrame.
     runs_ : list of records
-        One per restart: `seed`, `objective`, `n_iter`, `converged`, `seconds`, `silent_views`.
+        One per restart: `seed`, `objective`, `n_iter`, `converged`, `seconds`, `silent_views`,
+        `view_betas`.
     transition_ : list of records
         With `coupling_of_runs`, the transitions: `coupling` (its number), `run` (the run that
         learns) and `other` (the run that it learns from), `through` ("rows"), `matrix`

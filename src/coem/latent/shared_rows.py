@@ -72,7 +72,7 @@ def translated(
     """Return what other groupings say of rows, in the components of one grouping, (n, k).
 
     A row of group g of another grouping is in component c with the probability p(c|g), the share
-    of the other rows of g: a row does not bear itself out. For a group of one row it is the share
+    of the other rows of g: a row does not support itself. For a group of one row it is the share
     of all rows. The result is the mean over the other groupings.
 
     Parameters

@@ -91,7 +91,7 @@ def cluster(
         rows or words.
     evidence : {"auto", "fixed"}, default="auto"
         "auto" leaves out views that share nothing with the others, finds how loudly each view
-        speaks, and makes probabilities as sure as the other runs bear out
+        speaks, and makes probabilities as sure as the other runs support
         (`MixtureClusterer.calibrate`). "fixed" uses all views as they are, and the posteriors of
         the kept run.
     k : int, optional

@@ -118,7 +118,7 @@ def pictures(story):
     if story.stability:
         found["runs"] = _runs_picture(story.stability["agreement"])
         if story.stability.get("reliability"):
-            found["borne out"] = _reliability(
+            found["support"] = _reliability(
                 story.stability["reliability"],
                 "Probability, and how probable the other runs find the same",
                 said="of the other runs",

@@ -37,11 +37,11 @@ def recurrence(stability, reading):
         "agreement": stability.agreement.tolist(),
         "mean_agreement": stability.mean_agreement,
         "table": [{key: row[key] for key in OF_A_GROUP} for row in stability.table],
-        "reliability": _borne_out(stability, reading),
+        "reliability": _support(stability, reading),
     }
 
 
-def _borne_out(stability, reading):
+def _support(stability, reading):
     """Return the curve of the probabilities and what the other runs say, or None without them.
 
     `confidence`, `accuracy` and `rows` of bins of the probability, as in `Truth.reliability`, but

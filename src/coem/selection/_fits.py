@@ -226,7 +226,7 @@ def each_fit(run, plans, n_jobs):
 
 
 def calibrate(model, X, others, weight):
-    """Return a copy of a fitted mixture whose probabilities other groupings of the rows bear out.
+    """Return a copy of a fitted mixture whose probabilities other groupings of the rows support.
 
     The last step of a pipeline is replaced by such a copy.
     """

@@ -111,7 +111,7 @@ class Stability:
         return said[np.arange(len(said)), self.labels]
 
     def calibrated(self, X):
-        """Return the model with probabilities that the other runs bear out.
+        """Return the model with probabilities that the other runs support.
 
         Parameters
         ----------

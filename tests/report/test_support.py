@@ -81,7 +81,7 @@ def test_the_page_shows_the_curve_also_from_what_was_told(data, found):
     again = tell(found.estimator, data["words"], stability=story.to_dict()["stability"])
     for told in (story, again):
         page = render(told)
-        assert "Do the other runs bear out the probabilities?" in page
+        assert "Do the other runs support the probabilities?" in page
         assert "probability of the other runs" in page
 
 
@@ -90,11 +90,11 @@ def test_records_without_a_curve_still_make_a_page(data, found):
     del told["reliability"]
     page = render(tell(found.estimator, data["words"], stability=told))
     assert "What recurs with other seeds" in page
-    assert "bear out" not in page
+    assert "other runs support" not in page
 
 
 def test_there_is_no_curve_without_probabilities(data):
     found = stability(SphericalKMeans(3), data["words"], n_runs=3, random_state=0)
     story = tell(found.estimator, data["words"], stability=found)
     assert story.stability["reliability"] is None
-    assert "bear out" not in render(story)
+    assert "other runs support" not in render(story)
