@@ -283,6 +283,17 @@ def test_a_config_with_an_option_of_no_verb(table, coem):
     assert "'restart'" in coem("cluster", table, "--config", "c.toml", code=2).stderr
 
 
+@pytest.mark.parametrize("wrong", ["some", "0", "2.5"])
+def test_a_wrong_number_of_directions(table, coem, wrong):
+    told = coem("cluster", table, "--latent", wrong, code=2).stderr
+    assert f"'{wrong}' is not auto, none or a number of at least 1" in told
+
+
+def test_a_wrong_weight_of_unlabelled_rows(table, coem):
+    told = coem("classify", table, "--label", "topic", "--unlabeled-weight", "2", code=2).stderr
+    assert "'2' is not auto or a number from 0 to 1" in told
+
+
 def test_documents_that_have_moved(finished, coem, here):
     (here / "model.coem").write_bytes((finished / "model.coem").read_bytes())
     assert "--file" in coem("explain", "model.coem", "--id", "p0", code=1).stderr

@@ -167,7 +167,12 @@ class Directions(click.ParamType):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the number."""
-        return value if value in ("auto", "none") else click.IntRange(1).convert(value, param, ctx)
+        if value in ("auto", "none"):
+            return value
+        try:
+            return click.IntRange(1).convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not auto, none or a number of at least 1", param, ctx)
 
 
 latent_option = click.option(

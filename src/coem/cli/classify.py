@@ -34,7 +34,12 @@ class Weight(click.ParamType):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the weight."""
-        return value if value == "auto" else click.FloatRange(0, 1).convert(value, param, ctx)
+        if value == "auto":
+            return value
+        try:
+            return click.FloatRange(0, 1).convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not auto or a number from 0 to 1", param, ctx)
 
 
 @click.command("classify", epilog=EXAMPLE)
