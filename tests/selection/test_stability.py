@@ -407,3 +407,11 @@ def test_the_central_run_is_the_one_that_the_others_agree_with():
     assert best.estimator.objective_ >= found.estimator.objective_
     with pytest.raises(ValueError, match="keep"):
         stability(MixtureClusterer(4), X, keep="worst")
+
+
+def test_steps_without_names_of_columns_give_numbers():
+    X = np.random.default_rng(0).poisson(3, (60, 10))
+    nameless = make_pipeline(FunctionTransformer(), MixtureClusterer(2))
+    plain = stability(MixtureClusterer(2), X, n_runs=2, random_state=0)
+    found = stability(nameless, X, n_runs=2, random_state=0)
+    assert [row.features for row in found.table] == [row.features for row in plain.table]

@@ -249,7 +249,7 @@ def features_of(model, names):
     if not hasattr(last, "top_features"):
         return None
     if names is None and isinstance(model, Pipeline):
-        names = getattr(model[:-1], "get_feature_names_out", lambda: None)()
+        names = _names_out(model[:-1])
     several = len(getattr(last, "view_names_", ())) > 1
     views = [{"view": view} for view in last.view_names_] if several else [{}]
     for view in views:
@@ -260,6 +260,14 @@ def features_of(model, names):
         words = [[feature for feature, _ in top] for top in found]
         return words if names is None or several else [[_named(f, names) for f in w] for w in words]
     return None
+
+
+def _names_out(steps):
+    """Return the names of the columns that steps of a pipeline make, or None if one has none."""
+    try:
+        return steps.get_feature_names_out()
+    except AttributeError:  # a pipeline has the method, and its steps may lack it
+        return None
 
 
 def _named(feature, names):
