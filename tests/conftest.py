@@ -1,6 +1,5 @@
 """What all tests share."""
 
-import os
 import sys
 import threading
 from collections import defaultdict
