@@ -27,7 +27,7 @@ $(READY): pyproject.toml CMakeLists.txt $(wildcard src/kernels/*)
 	@rm -f $(VENV)/.ready-* && touch $@
 
 test: setup
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 lint: setup
 	$(BIN)/ruff check .

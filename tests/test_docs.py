@@ -5,11 +5,13 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from coem import datasets
 from coem.coupling import COUPLINGS
 from coem.families.laws import LAWS
 from coem.laws import COUPLING_LAWS, RULE_LAWS
@@ -49,6 +51,17 @@ def registries() -> Iterator[None]:
     for registry, before in zip((COUPLINGS, RULES), kept, strict=True):
         registry.clear()
         registry.update(before)
+
+
+# Four pages read the standard library, which takes seconds: they share what the first one reads.
+LOADERS = {name: cache(getattr(datasets, name)) for name in ("load_stdlib", "load_stdlib_modules")}
+
+
+@pytest.fixture(autouse=True)
+def loaders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load a data set once for all pages."""
+    for name, load in LOADERS.items():
+        monkeypatch.setattr(datasets, name, load)
 
 
 @pytest.fixture

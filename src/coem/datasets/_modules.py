@@ -85,7 +85,7 @@ def load_stdlib_modules() -> Bunch:
     Examples
     --------
     >>> from coem.datasets import load_stdlib_modules
-    >>> load_stdlib_modules().views.names
+    >>> load_stdlib_modules().views.names  # doctest: +SKIP
     ('words', 'names', 'imports', 'imported_by')
     """
     modules = list(_modules())

@@ -75,7 +75,7 @@ def load_stdlib() -> Bunch:
     Examples
     --------
     >>> from coem.datasets import load_stdlib
-    >>> load_stdlib().views.names
+    >>> load_stdlib().views.names  # doctest: +SKIP
     ('name', 'doc', 'code')
     """
     root = Path(sysconfig.get_paths()["stdlib"])

@@ -127,7 +127,7 @@ def doctor(
     >>> topic = rng.integers(2, size=200)
     >>> X = rng.poisson(np.array([[2, 1, 1, 0.5], [0.5, 1, 1, 2]])[topic])
     >>> y = np.where(np.arange(200) < 20, topic, -1)
-    >>> diagnosis = doctor(MixtureClassifier(), X, y, random_state=0)
+    >>> diagnosis = doctor(MixtureClassifier(), X, y, n_repeats=1, n_restarts=2, random_state=0)
     >>> diagnosis.table[0].variant
     'naive Bayes'
     """
