@@ -5,7 +5,9 @@ import hashlib
 import lzma
 import os
 import sys
+import threading
 import zipfile
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -292,6 +294,33 @@ def test_download_that_fails(place, server):
     caught.value.__cause__.response.close()  # pooch leaves the refused connection open
     assert "COEM_DATA" in str(caught.value)
     assert "pip install coem[datasets]" in str(caught.value)
+
+
+def test_download_that_breaks_off(place, monkeypatch):
+    pytest.importorskip("pooch")
+    write_zip(place / "whole.zip")
+    whole = (place / "whole.zip").read_bytes()
+
+    class Short(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(whole)))
+            self.end_headers()
+            self.wfile.write(whole[: len(whole) // 2])
+
+        def log_message(self, *args):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Short) as httpd:
+        thread = threading.Thread(target=httpd.handle_request)
+        thread.start()
+        url = f"http://127.0.0.1:{httpd.server_port}/cora.zip"
+        digests = _files.REGISTRY["cora"].sha256
+        monkeypatch.setitem(_files.REGISTRY, "cora", _files.Source(url, digests))
+        with pytest.raises(OSError, match=r"the download of .* failed|cannot be unpacked"):
+            fetch_cora()
+        thread.join()
+    assert not [path for path in (place / "cache").rglob("*") if path.is_file()]
 
 
 def test_no_server(place):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coem.datasets import _webkb, fetch_webkb
-from coem.datasets._webkb import _to_text
+from coem.datasets._html import page_text
 
 HEADERS = b"Date: today\nContent-type: text/html\n\n"
 PAGES = {
@@ -106,7 +106,7 @@ def test_pages_need_no_anchors(folder):
     ],
 )
 def test_tags_are_stripped(html, text):
-    assert _to_text(html) == text
+    assert page_text(html) == text
 
 
 def test_what_the_parser_gives_up_on_is_stripped_plainly(monkeypatch):
@@ -115,12 +115,12 @@ def test_what_the_parser_gives_up_on_is_stripped_plainly(monkeypatch):
         raise AssertionError("unknown status keyword")
 
     monkeypatch.setattr(_webkb._Reader, "feed", give_up)
-    assert _to_text("<![bad[ x]>one<br>two") == "one two"
+    assert page_text("<![bad[ x]>one<br>two") == "one two"
 
 
 def test_headers_end_at_the_first_blank_line():
-    assert _to_text("Server: x\r\n\r\none\r\n\r\ntwo") == "one two"
-    assert _to_text("\n<p>one\n\ntwo") == "one two"
+    assert page_text("Server: x\r\n\r\none\r\n\r\ntwo") == "one two"
+    assert page_text("\n<p>one\n\ntwo") == "one two"
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from coem.datasets._reuters import fetch_reuters
 from coem.datasets._smart import fetch_cranfield, fetch_medline
 from coem.datasets._stdlib import load_stdlib
 from coem.datasets._webkb import fetch_webkb
+from coem.datasets._webkb_course import fetch_webkb_course
 
 __all__ = [
     "fetch_20newsgroups",
@@ -31,6 +32,7 @@ __all__ = [
     "fetch_news_pairs",
     "fetch_reuters",
     "fetch_webkb",
+    "fetch_webkb_course",
     "load_stdlib",
     "load_stdlib_modules",
     "walk_steps",

@@ -119,6 +119,18 @@ REGISTRY: dict[str, Source] = {
         members=r"(?:course|department|faculty|other|project|staff|student)/[a-z]+/[^/]+",
         exact=False,
     ),
+    "webkb_course": Source(
+        url="https://www.cs.cmu.edu/afs/cs.cmu.edu/project/theo-51/www/co-training/data/"
+        "course-cotrain-data.tar.gz",
+        sha256={
+            "course-cotrain-data.tar": (
+                "34f94875ab8e7bf127df4a3fef8948ef63de9167c79534ab2c1ffc1e3ad304f5"
+            )
+        },
+        made={"labels6.tsv": "5e055343d1750d4910265b3d79da738f7271d9346da46b98c3a8f96af42ce238"},
+        members=r"(?:fulltext|inlinks)/(?:course|non-course)/[^/]+",
+        exact=False,
+    ),
     "medline": Source(
         url="http://ir.dcs.gla.ac.uk/resources/test_collections/medl/med.tar.gz",
         sha256={"med.tar": "9700baf7928e1ce30c1c1928bd4869b61bf2c5fa827c41d587ebddf060d00f3a"},

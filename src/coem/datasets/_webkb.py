@@ -1,15 +1,14 @@
 """WebKB: pages of computer-science departments, and what links to them say."""
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from coem.datasets._files import read_files
+from coem.datasets._html import WORD, page_text
 from coem.datasets._text import choose, choose_views, count_words
 from coem.views import Views
 
@@ -35,9 +34,6 @@ _VIEWS = {
     "anchors": "anchors   word counts of the text of all links to the page from other pages;\n"
     "          pages without such links have a row of zeros",
 }
-_WORD = r"[^\W\d_]{2,}"
-_INLINE = frozenset(("b", "big", "em", "font", "i", "small", "strong", "sub", "sup", "tt", "u"))
-_HIDDEN = frozenset(("script", "style"))
 
 
 class Page(NamedTuple):
@@ -100,11 +96,11 @@ def fetch_webkb(
     parts = ("webkb-data.tar", "anchors.tsv") if "anchors" in names else ("webkb-data.tar",)
     tree, *links = read_files("webkb", *parts).values()
     pages = [page for page in _parse(tree) if classes == "seven" or page.label != "other"]
-    texts = {"page": [_to_text(page.content) for page in pages]}
+    texts = {"page": [page_text(page.content) for page in pages]}
     if links:
         texts["anchors"] = _parse_anchors(links[0], pages)
     chosen = {name: texts[name] for name in names}
-    counts, words = count_words(chosen, stop_words, min_df, token_pattern=_WORD)
+    counts, words = count_words(chosen, stop_words, min_df, token_pattern=WORD)
     target_names, target = np.unique([page.label for page in pages], return_inverse=True)
     data = Bunch(
         views=Views(counts),
@@ -136,46 +132,6 @@ def _parse(tree: Mapping[str, bytes]) -> list[Page]:
         url = name.strip().replace("^", "/")
         pages.append(Page(label, university, url, path, tree[path].decode("latin-1")))
     return pages
-
-
-def _to_text(content: str) -> str:
-    """Return what a reader of the page would see, with blanks where lines and cells end."""
-    body = content
-    if not content.lstrip().startswith("<"):  # the headers of HTTP, which a few pages lack
-        body = re.split(r"\r?\n\r?\n", content, maxsplit=1)[-1]
-    parser = _Reader()
-    try:
-        parser.feed(body)
-        parser.close()
-    except AssertionError:  # what the standard library says to a malformed "<![...]"
-        return " ".join(re.sub(r"<[^>]*>", " ", body).split())
-    return " ".join("".join(parser.parts).split())
-
-
-class _Reader(HTMLParser):
-    """Collect the text of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-        self._hidden = False
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        """Part the words around a tag, unless it only changes the type."""
-        self._hidden = tag in _HIDDEN
-        if tag not in _INLINE:
-            self.parts.append(" ")
-
-    def handle_endtag(self, tag: str) -> None:
-        """Part the words around a tag, unless it only changes the type."""
-        self._hidden = False
-        if tag not in _INLINE:
-            self.parts.append(" ")
-
-    def handle_data(self, data: str) -> None:
-        """Keep text that is not a program or a style sheet."""
-        if not self._hidden:
-            self.parts.append(data)
 
 
 def _parse_anchors(content: bytes, pages: Sequence[Page]) -> list[str]:
