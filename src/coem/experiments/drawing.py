@@ -16,7 +16,7 @@ STYLE = {
     "lines.markersize": 4.0,
 }
 MARKERS = "os^Dv<>p*h"
-PANEL = 2.8, 2.3  # inches
+PANEL = 2.6, 2.2  # inches
 
 
 def need_matplotlib() -> None:
@@ -41,22 +41,23 @@ def render(draw: Callable[[Results, Any], None], results: Results) -> bytes:
 
 
 def panels(
-    figure: Any, results: Results, by: str, *, xlabel: str, ylabel: str, columns: int = 3
-) -> Iterator[tuple[Any, Any, Results]]:
-    """Yield a value of the column `by`, axes with this title, and its rows, for every value.
+    figure: Any, results: Results, *by: str, columns: int = 3
+) -> Iterator[tuple[Any, Results]]:
+    """Yield axes with a title, and their rows, for all values of the columns `by`.
 
     The figure gets as large as its panels need.
     """
-    groups = results.groups(by)
+    groups = results.groups(*by)
     columns = min(columns, len(groups))
     rows = -(-len(groups) // columns)
     figure.set_size_inches(PANEL[0] * columns, PANEL[1] * rows)
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for ax in axes[len(groups) :]:
         ax.remove()
-    for ax, ((value,), mine) in zip(axes, groups.items(), strict=False):
-        ax.set(title=value, xlabel=xlabel, ylabel=ylabel)
-        yield value, ax, mine
+    for ax, (key, mine) in zip(axes, groups.items(), strict=False):
+        parts = zip(by, key, strict=True)
+        ax.set_title(", ".join(v if isinstance(v, str) else f"{n} = {v:g}" for n, v in parts))
+        yield ax, mine
 
 
 def lines(ax: Any, results: Results, *, x: str, y: str, line: str) -> None:
@@ -72,3 +73,27 @@ def lines(ax: Any, results: Results, *, x: str, y: str, line: str) -> None:
             label=str(name),
         )
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def charts(
+    figure: Any,
+    results: Results,
+    *by: str,
+    x: str,
+    y: str,
+    line: str,
+    labels: tuple[str, str],
+    columns: int = 3,
+) -> list[Any]:
+    """Draw `lines` in all `panels`, with one legend above them, and return the axes.
+
+    Labels are those of the x-axis and the y-axis.
+    """
+    drawn = []
+    for ax, mine in panels(figure, results, *by, columns=columns):
+        lines(ax, mine, x=x, y=y, line=line)
+        ax.set(xlabel=labels[0], ylabel=labels[1])
+        drawn.append(ax)
+    handles, names = drawn[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+    return drawn

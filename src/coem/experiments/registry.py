@@ -1,15 +1,13 @@
 """Find the experiments: every module of a paper's folder is one."""
 
-import ast
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from coem.experiments.code import digest
 from coem.experiments.results import Results, Table
 from coem.experiments.verdict import Verdict
 
@@ -83,29 +81,7 @@ def load(name: str) -> Experiment:
     return Experiment(
         name=name,
         title=module.__doc__.splitlines()[0].rstrip("."),
-        code=_digest(module),
+        code=digest(Path(str(module.__file__))),
         needs=tuple(getattr(module, "NEEDS", ())),
         **{part: getattr(module, part) for part in PARTS},
     )
-
-
-def _digest(module: ModuleType) -> str:
-    """Return a digest of what measures: the module, and the private modules beside it.
-
-    What only chooses trials, judges, tabulates or draws is left out, and so are docstring, comments
-    and empty lines: changing them costs no new run.
-    """
-    path = Path(str(module.__file__))
-    sources = [p.read_text(encoding="utf-8") for p in (path, *sorted(path.parent.glob("_*.py")))]
-    return hashlib.sha256("\n\n".join(map(_measuring, sources)).encode()).hexdigest()[:16]
-
-
-def _measuring(source: str) -> str:
-    """Return the lines of a module that measure."""
-    lines, left_out = source.splitlines(), set(PARTS) - {"measure"}
-    for node in ast.parse(source).body:
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if is_text or (isinstance(node, ast.FunctionDef) and node.name in left_out):
-            for number in range(node.lineno - 1, node.end_lineno or node.lineno):
-                lines[number] = ""
-    return "\n".join(line for line in lines if line.strip() and not line.strip().startswith("#"))
