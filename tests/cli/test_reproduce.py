@@ -1,6 +1,8 @@
 """The verb `reproduce`."""
 
 import json
+import sys
+from dataclasses import replace
 
 import pytest
 
@@ -71,6 +73,20 @@ def test_pages(here, coem):
 def test_a_wrong_name(here, coem):
     message = coem("reproduce", "bickel-scheffer-205", code=1).stderr
     assert "did you mean 'bickel-scheffer-2005'" in message
+
+
+def test_what_was_measured_is_kept_when_it_is_stopped(papers, here, coem, monkeypatch):
+    def stops(seed):
+        if seed == 1:
+            raise KeyboardInterrupt
+        return {"x": seed}
+
+    monkeypatch.setitem(papers, "p/one", replace(papers["p/one"], measure=stops))
+    monkeypatch.setattr("os._exit", lambda code: sys.exit(code))
+    message = coem("reproduce", "p/one", "--jobs", 1, code=130).stderr
+    assert message == "coem: stopped; the trials that ended are kept; run it again to go on\n"
+    runs = here / "coem-papers" / "p" / "one" / "runs.jsonl"
+    assert len(runs.read_text().splitlines()) == 1
 
 
 def test_names_are_completed(papers):

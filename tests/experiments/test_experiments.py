@@ -1,5 +1,6 @@
 """Every experiment is short, runs, and has a page with the results of its present code."""
 
+import json
 import os
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 import coem.experiments
 from coem.experiments import find, load, names, run
-from coem.experiments.pages import filled
+from coem.experiments.pages import filled, places
 
 HOME = Path(coem.experiments.__file__).parent
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
@@ -45,6 +46,16 @@ def test_a_quick_run(name, tmp_path):
 def test_an_experiment_is_short(name):
     path = HOME / f"{name.replace('-', '_')}.py"
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_experiment_has_a_page_with_its_present_results(name):
+    assert name in [found for page, text in pages().items() for found in places(text, page)]
+    told = json.loads((PAGES / "results" / name / "verdict.json").read_text(encoding="utf-8"))
+    experiment = load(name)
+    assert told["code"] == experiment.code, "it has changed since: run `make papers`"
+    assert told["trials"] == len(experiment.trials(False))
+    assert told["title"] == experiment.title
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)

@@ -87,7 +87,9 @@ def _run(names: list[str], options: dict[str, Any], talk: Talk) -> None:
     from coem.experiments.registry import load
     from coem.experiments.running import run
 
-    click.get_current_context().meta[STOPPED] = "the trials that ended are kept; run it again"
+    click.get_current_context().meta[STOPPED] = (
+        "the trials that ended are kept; run it again to go on"
+    )
     out, how = options["out"], {name: options[name] for name in ("quick", "again")}
     outcomes, skipped = [], {}
     for name in names:

@@ -95,5 +95,6 @@ def charts(
         ax.set(xlabel=labels[0], ylabel=labels[1])
         drawn.append(ax)
     handles, names = drawn[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+    ncols = max(1, round(figure.get_figwidth() * 0.8))  # as many as fit
+    figure.legend(handles, names, loc="outside upper center", ncols=ncols)
     return drawn

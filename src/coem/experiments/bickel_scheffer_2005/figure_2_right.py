@@ -68,7 +68,7 @@ def tabulate(results: Results) -> Table:
 
 def draw(results: Results, figure: Any) -> None:
     """Draw a line per set from eta = 1 to 0, as the paper does, and the ends with eta = 1."""
-    labels = "eta, annealed (dotted: the end with eta = 1)", "entropy"
+    labels = "eta (dotted: the end with 1)", "entropy"
     path, fixed = results.where(method="path"), results.where(method="fixed")
     axes = charts(figure, path, "alpha", x="eta", y="entropy", line="data", labels=labels)
     for ax, mine in zip(axes, fixed.groups("alpha").values(), strict=True):
