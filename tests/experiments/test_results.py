@@ -62,6 +62,8 @@ def test_summary_and_pivot(results):
     assert wide.rows[0][:2] == [0, 2.0]
     assert wide.rows[0][3:5] == [None, None]
     assert wide.rows[1][3] == 1.75
+    by_seed = Results(ROWS).pivot("entropy", by=["method"], across="seed")
+    assert by_seed.columns[:4] == ["method", "seed = 0", "seed = 0 error", "seed = 1"]
 
 
 @pytest.mark.parametrize(

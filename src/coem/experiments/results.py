@@ -130,5 +130,6 @@ class Results:
             cells = [parts[kind,].mean(name) if (kind,) in parts else None for kind in kinds]
             means = [(None, None) if c is None else (c.mean, c.error) for c in cells]
             rows.append([*key, *(v for pair in means for v in pair), max(c.n for c in cells if c)])
-        heads = [head for kind in kinds for head in (str(kind), f"{kind}{ERROR}")]
+        shown = [kind if isinstance(kind, str) else f"{across} = {kind:g}" for kind in kinds]
+        heads = [head for name in shown for head in (name, f"{name}{ERROR}")]
         return Table([*by, *heads, "n"], rows)

@@ -13,7 +13,7 @@ from coem.datasets import fetch_citeseer, fetch_cluto, fetch_cora, fetch_cora_pa
 from coem.families import Multinomial
 
 CO_EM, CONCAT, MERGED = "co-EM", "concatenated", "merged"
-RUNS = {0: 20, 1: 10}  # by pseudo-counts: none are those of the paper (Eq. 22), 1 the default here
+RUNS = {0: 10, 1: 5}  # by pseudo-counts: none are those of the paper (Eq. 22), 1 the default here
 PLAIN = ("re0", "fbis", "la1", "hitech", "tr11", "wap")  # documents of one view, of CLUTO
 
 
@@ -45,13 +45,17 @@ def _one_bag(data: Any) -> sparse.csr_array:
 
 
 def each(runs: Mapping[int, int], **along: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return trials: all values of `along` together, by pseudo-counts and number of runs."""
+    """Return trials: all values of `along` together, by pseudo-counts and number of runs.
+
+    Seeds change last, so that a run that is stopped has trials of everything.
+    """
     values = [dict(zip(along, each, strict=True)) for each in product(*along.values())]
     return [
         {**value, "alpha": alpha, "seed": seed}
+        for seed in range(max(runs.values()))
         for alpha, n in runs.items()
+        if seed < n
         for value in values
-        for seed in range(n)
     ]
 
 

@@ -63,8 +63,11 @@ def _found(results: Results) -> dict[str, list[str]]:
 
 
 def tabulate(results: Results) -> Table:
-    """Return the entropies, numbers of views side by side."""
-    return results.pivot("entropy", by=["data", "alpha"], across="views")
+    """Return the entropies, numbers of views side by side, and that of a single cluster."""
+    table = results.pivot("entropy", by=["data", "alpha"], across="views")
+    single = {data: plain(data)[1] for data in results.unique("data")}
+    rows = [[*row, cluster_entropy(y := single[row[0]], 0 * y)] for row in table.rows]
+    return Table([*table.columns, "one cluster"], rows)
 
 
 def draw(results: Results, figure: Any) -> None:
