@@ -59,9 +59,9 @@ def each(runs: Mapping[int, int], **along: Iterable[Any]) -> list[dict[str, Any]
     ]
 
 
-def splits(quick: bool, **along: Iterable[Any]) -> list[dict[str, Any]]:
+def splits(quick: bool, runs: Mapping[int, int] = RUNS, **along: Any) -> list[dict[str, Any]]:
     """Return trials on the sets of one view."""
-    sets, runs = (("tr11",), {0: 2, 1: 2}) if quick else (PLAIN, RUNS)
+    sets, runs = (("tr11",), {0: 2, 1: 2}) if quick else (PLAIN, runs)
     return each(runs, data=sets, **along)
 
 

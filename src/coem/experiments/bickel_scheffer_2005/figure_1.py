@@ -2,8 +2,8 @@
 
 Co-EM is compared with EM on concatenated and on merged views, in bits (Eq. 23). The paper says that
 co-EM is better on all collections with any number of clusters. Its M step has no pseudo-counts
-(Eq. 22, alpha = 0); alpha = 1 is shown beside it. 20 runs with alpha = 0, and 10 with alpha = 1;
-half as many on the large Cora.
+(Eq. 22, alpha = 0); alpha = 1 is shown beside it. 10 runs with alpha = 0 (20 in the paper), and
+5 with alpha = 1; half as many on the large Cora, which takes most of the time.
 """
 
 from typing import Any
@@ -31,7 +31,6 @@ def trials(quick: bool) -> list[dict[str, Any]]:
     if quick:
         return each({0: 2, 1: 2}, data=["Cora"], k=[2], method=METHODS)
     large, found = [*LINKED][-1], each(RUNS, data=LINKED, k=SIZES, method=METHODS)
-    # The large one takes most of the time.
     return [t for t in found if t["data"] != large or t["seed"] < RUNS[t["alpha"]] // 2]
 
 
