@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coem.experiments import Claim, Estimate, Results, Verdict
+from coem.experiments import Claim, Estimate, Results, Verdict, chance
 
 VALUES = {("EM", 0): 2.0, ("EM", 1): 2.5, ("co-EM", 1): 1.75, ("co-EM", 0): 1.5}
 ROWS = [{"method": m, "seed": s, "entropy": e} for (m, s), e in VALUES.items()]
@@ -80,3 +80,9 @@ def test_a_verdict_follows_from_its_claims(held, verdict):
 def test_a_verdict_needs_a_claim():
     with pytest.raises(ValueError, match="at least one claim"):
         Verdict.of([])
+
+
+def test_chance_in_words():
+    assert chance(0.0231) == "p = 0.023"
+    assert chance(0.001) == "p = 0.001"
+    assert chance(0.00099) == "p < .001"

@@ -15,7 +15,7 @@ A folder holds the experiments of one paper, and a module one figure or table. S
 from coem.experiments.registry import Experiment, find, load, names
 from coem.experiments.results import Estimate, Results, Table
 from coem.experiments.running import Outcome, run
-from coem.experiments.verdict import Claim, Verdict
+from coem.experiments.verdict import Claim, Verdict, chance
 
 __all__ = [
     "Claim",
@@ -25,6 +25,7 @@ __all__ = [
     "Results",
     "Table",
     "Verdict",
+    "chance",
     "find",
     "load",
     "names",

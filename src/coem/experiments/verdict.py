@@ -43,3 +43,8 @@ class Verdict(NamedTuple):
     def reason(self) -> str:
         """Return the claims in words."""
         return "\n".join(f"{HOLDS if c.holds else NOT}: {c.text}" for c in self.claims)
+
+
+def chance(p: float) -> str:
+    """Return the probability of chance in words: "p = 0.023", or "p < .001"."""
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}"

@@ -8,7 +8,7 @@ entropy in bits. The paper sees that eta = 1 is the best setting. Its M step has
 from typing import Any
 
 from coem import Views
-from coem.experiments import Claim, Results, Table, Verdict
+from coem.experiments import Claim, Results, Table, Verdict, chance
 from coem.experiments.bickel_scheffer_2005._setting import mixture, plain, splits
 from coem.experiments.drawing import charts
 from coem.metrics import cluster_entropy, paired_t_test
@@ -45,7 +45,7 @@ def _best(results: Results) -> tuple[bool, str]:
     if best == 1:
         return True, f"1 has {means[1]:.2f}"
     p = paired_t_test(*results.paired("entropy", eta=(best, 1), on=["seed"])).p_value
-    return False, f"1 has {means[1]:.2f}, {best:g} has {means[best]:.2f} (p = {p:.3f})"
+    return False, f"1 has {means[1]:.2f}, {best:g} has {means[best]:.2f} ({chance(p)})"
 
 
 def tabulate(results: Results) -> Table:
