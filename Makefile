@@ -13,7 +13,7 @@ endif
 FILES := $(shell find src/coem -name '*.py' | sort | cksum | cut -d' ' -f1)
 READY := $(VENV)/.ready-$(FILES)
 
-.PHONY: setup test lint format bench compare experiments demo clean
+.PHONY: setup test lint format bench compare experiments papers demo clean
 
 setup: $(READY)
 
@@ -48,7 +48,6 @@ bench: setup
 	$(BIN)/python benchmarks/chain.py
 	$(BIN)/python benchmarks/agglomerate.py
 	$(BIN)/python benchmarks/aspect.py
-	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/citations.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/few_labels.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/text_views.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/latent.py
@@ -61,7 +60,6 @@ compare: setup
 	$(BIN)/python benchmarks/side_by_side.py --old $(OLD)/src --new src $(ARGS)
 
 experiments: setup
-	$(BIN)/python benchmarks/citations.py
 	$(BIN)/python benchmarks/news_pairs.py
 	$(BIN)/python benchmarks/few_labels.py --defaults
 	$(BIN)/python benchmarks/lengths.py
@@ -84,6 +82,11 @@ experiments: setup
 	$(BIN)/python benchmarks/grid.py
 	$(BIN)/python benchmarks/segmentation.py
 	$(BIN)/python benchmarks/segmentation.py --choose
+
+# The experiments of the papers: results beside their pages, then the pages. It goes on where it was.
+papers: setup
+	$(BIN)/coem reproduce --out docs/papers/results
+	$(BIN)/coem reproduce --pages docs/papers
 
 demo: setup
 	$(BIN)/coem demo

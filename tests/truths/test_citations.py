@@ -12,7 +12,7 @@ from coem import MixtureClusterer
 from coem.datasets import fetch_citeseer, fetch_cora
 from coem.metrics import cluster_entropy
 
-RUNS = 8  # `make experiments` prints 20; the gaps are several standard errors wide with 8
+RUNS = 8  # the experiment `figure-1` has 20; the gaps are several standard errors wide with 8
 
 
 def mean_entropy(X, data):

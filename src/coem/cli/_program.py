@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from coem.cli._talk import PLACE, harmless, in_options
+from coem.cli._talk import PLACE, STOPPED, harmless, in_options
 
 # In the order in which a newcomer meets them.
 VERBS = (
@@ -30,6 +30,7 @@ VERBS = (
     "compare",
     "rerun",
     "info",
+    "reproduce",
     "completion",
 )
 ERROR, NOT_CONVERGED = 1, 3  # exit codes; 2 is click's own, for usage
@@ -80,7 +81,8 @@ class Verbs(click.Group):
             raise
         except KeyboardInterrupt as error:
             # Threads may still be at work in a kernel, and would be torn down under it.
-            click.echo("coem: stopped; nothing was written", err=True)
+            left = context.meta.get(STOPPED, "nothing was written")
+            click.echo(f"coem: stopped; {left}", err=True)
             sys.stdout.flush()
             told = signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT
             os._exit(INTERRUPTED + told)

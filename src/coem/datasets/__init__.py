@@ -10,6 +10,7 @@ read the standard library of the interpreter.
 """
 
 from coem.datasets._cluto import fetch_cluto
+from coem.datasets._cora_papers import fetch_cora_papers
 from coem.datasets._graphs import fetch_as_graph, walk_steps
 from coem.datasets._linqs import fetch_citeseer, fetch_cora
 from coem.datasets._modules import load_stdlib_modules
@@ -27,6 +28,7 @@ __all__ = [
     "fetch_citeseer",
     "fetch_cluto",
     "fetch_cora",
+    "fetch_cora_papers",
     "fetch_cranfield",
     "fetch_medline",
     "fetch_news_pairs",

@@ -164,6 +164,14 @@ REGISTRY: dict[str, Source] = {
             "wap.mat.clabel": "bc5613cef925287251938c8da812b5f2517476bb633285e270995d5f60f1b6b4",
         },
     ),
+    "cora_papers": Source(
+        url="https://github.com/APEX-WSU/CoRA",
+        sha256={},
+        made={
+            "papers.tsv": "c83427983c684762071067619043bff0dd9dab83df8bff4ad5ca21bfad2ff2b0",
+            "cites.tsv": "2483bc796cd1c72664d9182a68755a391cac22be269a573be420dcbb60cbb94e",
+        },
+    ),
     "as_graphs": Source(
         url="https://snap.stanford.edu/data/oregon2_010526.txt.gz",
         sha256={

@@ -1,4 +1,4 @@
-"""How good a clustering or a segmentation is, and how far the views agree."""
+"""How good a clustering or a segmentation is, how far views agree, and what chance explains."""
 
 from coem.metrics.clusterings import (
     agreement_rate,
@@ -9,6 +9,7 @@ from coem.metrics.clusterings import (
     reliability_curve,
 )
 from coem.metrics.segmentations import pk, window_diff
+from coem.metrics.significance import McNemar, PairedTTest, mcnemar, paired_t_test
 
 __all__ = [
     "agreement_rate",
@@ -19,4 +20,8 @@ __all__ = [
     "reliability_curve",
     "pk",
     "window_diff",
+    "McNemar",
+    "PairedTTest",
+    "mcnemar",
+    "paired_t_test",
 ]
