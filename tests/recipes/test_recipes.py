@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import coem
 from coem.cli import main
-from coem.recipes import Listener, how_many
+from coem.recipes import Listener, directions, how_many
 from coem.text import Embed
 
 WORDS = {
@@ -420,3 +420,50 @@ def test_a_wrong_number_of_latent_directions_is_refused(wrong):
 def test_a_wrong_word_for_latent_directions_is_refused():
     with pytest.raises(ValueError, match="latent must be a number of directions, 'auto' or None"):
         coem.cluster(many_letters(), text="body", k=2, latent="some")
+
+
+def two_texts(n=240, first=True, second=True):
+    """Return two texts per row: of two topics each, or random words."""
+    rng = np.random.default_rng(0)
+    words = np.array([f"{one}{two}m" for one in "bcdfghjklmnprstv" for two in "aeiourlnsy"])
+
+    def text(i, topics):
+        return " ".join(rng.choice(words[80 * (i % 2) :][:80] if topics else words, 30))
+
+    return {
+        "title": [text(i, first) for i in range(n)],
+        "body": [text(i, second) for i in range(n)],
+    }
+
+
+BOTH = {"title": "title", "body": "body"}
+
+
+def test_texts_that_find_groups_together_need_no_directions(tmp_path):
+    found = coem.cluster(two_texts(), views=BOTH, k=2, restarts=2)
+    assert found.model.view_names_ == ("title", "body")
+    assert any("latent directions are left out" in note for note in found.notes)
+    found.save(tmp_path / "run")
+    model = coem.load(tmp_path / "run" / "model.coem")
+    table = two_texts()
+    assert (model.predict(pd.DataFrame(table)) == found.labels).all()
+    for more in ({"latent": 20}, {"evidence": "fixed"}):
+        kept = coem.cluster(two_texts(), views=BOTH, k=2, restarts=2, **more)
+        assert kept.model.view_names_ == ("title", "body", "latent")
+
+
+def test_texts_that_end_in_one_group_get_directions(monkeypatch):
+    monkeypatch.setattr(directions, "kept_groups", lambda *given: 0.49)
+    found = coem.cluster(two_texts(), views=BOTH, k=2, restarts=2)
+    assert found.model.view_names_ == ("title", "body", "latent")
+    assert not any("latent directions are left out" in note for note in found.notes)
+
+
+def test_the_effective_number_of_groups():
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(40, 0.1), size=4)
+    truth = np.repeat(np.arange(4), [70, 10, 10, 10])
+    views = coem.Views(a=rng.poisson(40 * topics[truth]), b=rng.poisson(40 * topics[truth]))
+    shares = np.array([0.7, 0.1, 0.1, 0.1])
+    want = np.exp(-(shares * np.log(shares)).sum()) / 4
+    assert directions.kept_groups(views, "multinomial", 4, {}) == pytest.approx(want)

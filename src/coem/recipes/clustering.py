@@ -19,6 +19,7 @@ from coem.recipes.defaults import (
     STOP_WORDS,
     TOL,
 )
+from coem.recipes.directions import keep_directions
 from coem.recipes.labels import label_of, labels_of
 from coem.recipes.listener import Listener
 from coem.recipes.record import trust_of
@@ -86,9 +87,8 @@ def cluster(
         Words that a text counts at most: longer ones are scaled down. None counts all.
     latent : int, "auto" or None, default="auto"
         The number of latent directions of the texts, which are a further view. None leaves them
-        out, which may be better if two views of text are by different people, such as a page and
-        the links to it. "auto" takes 100, unless there are views of links or lists, or too few
-        rows or words.
+        out. "auto" takes 100, unless there are views of links or lists, too few rows
+        or words, or several texts that find groups together.
     evidence : {"auto", "fixed"}, default="auto"
         "auto" leaves out views that share nothing with the others, finds how loudly each view
         speaks, and makes probabilities as sure as the other runs support
@@ -135,6 +135,7 @@ def cluster(
     data = to_views(reader, documents, listener, leave_out=settings["label"])
     k = settings["k"] or _choose(settings, data, reader, listener)
     check_size(k, data)
+    data = keep_directions(settings, reader, data, k, listener)
     found = fit_groups(settings, data, k, families(reader), listener)
     with listener.noting_warnings():
         return _result(job, reader, data, found)

@@ -53,6 +53,20 @@ class LatentMixin:
             counts[view] = self._apply(view, source, options)
         return Views(counts)
 
+    def drop_latent(self):
+        """Forget the latent directions: `transform` no longer makes their view.
+
+        Returns
+        -------
+        self : TextViews
+            The transformer.
+        """
+        if self.latent_ is not None:
+            name, self.latent_ = self.latent_.name, None
+            self.views_ = {view: spec for view, spec in self.views_.items() if view != name}
+            del self.vocabulary_[name]
+        return self
+
     def _words(self, data):
         """Return the views of text."""
         texts = [view for view, spec in self.views_.items() if spec["kind"] == "text"]

@@ -1,0 +1,65 @@
+"""Whether several texts need latent directions beside them to be grouped."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from coem.estimators import MixtureClusterer
+from coem.evidence import SAMPLE
+from coem.initialise.seeds import by_content
+from coem.recipes.defaults import TOL
+from coem.recipes.listener import Listener
+from coem.recipes.views import families, n_jobs
+from coem.views import Views
+
+ROUNDS = 60  # of the trial at most
+LEAST = 0.5  # the least share of the groups that texts must keep to do without directions
+
+
+def keep_directions(
+    settings: dict[str, Any], reader: Any, views: Any, k: int, listener: Listener
+) -> Any:
+    """Return the views, without latent directions if several texts can do without them.
+
+    Directions are made of the same words as the texts, and of the longest text most of all. Where
+    the texts find groups together, directions side with the longest one. Where they do not, most
+    rows end in a few large groups, and directions help (docs/evidence.md has the measurements).
+    """
+    texts = [name for name, spec in reader.views_.items() if spec["kind"] == "text"]
+    auto = settings["latent"] == settings["evidence"] == "auto"
+    if not auto or len(texts) < 2 or reader.latent_ is None:
+        return views
+    family = {name: found for name, found in families(reader).items() if name in texts}
+    with listener.fitting("a trial without latent directions", None):
+        share = kept_groups(Views({name: views[name] for name in texts}), family, k, settings)
+    if share < LEAST:
+        return views
+    name = reader.latent_.name
+    reader.drop_latent()
+    listener.note(
+        "latent directions are left out: the views of text find groups together "
+        "(--latent 100 uses them all the same)"
+    )
+    return Views({view: views[view] for view in views.names if view != name})
+
+
+def kept_groups(views: Any, family: Any, k: int, settings: dict[str, Any]) -> float:
+    """Return the effective number of groups of a trial fit, as a share of k.
+
+    It is the exponential of the entropy of the sizes: 1 if all groups are of one size, and 1 / k if
+    one group has all rows.
+    """
+    rows = np.arange(len(views))
+    if len(rows) > SAMPLE:
+        order = by_content([views[name] for name in views.names])
+        rows = np.sort(order[np.linspace(0, len(rows) - 1, SAMPLE).astype(np.intp)])
+    model = MixtureClusterer(
+        k, family=family, max_iter=ROUNDS, tol=TOL, n_jobs=n_jobs(settings), random_state=0
+    )
+    with warnings.catch_warnings():
+        # The trial may collapse or end early: that is what it finds out.
+        warnings.simplefilter("ignore")
+        labels = model.fit(views[rows]).labels_
+    shares = np.bincount(labels)[np.unique(labels)] / len(labels)
+    return float(np.exp(-(shares * np.log(shares)).sum())) / k
