@@ -29,7 +29,7 @@ def measure(k: int, seed: int) -> list[dict[str, Any]]:
     counts, names = topics()
     usual: Any = {"n": HALF, "dtype": np.float64}
     first = [run(counts, k, "random", random_state=2 * seed + i, **usual) for i in (0, 1)]
-    both = couple(*first)
+    both: Any = couple(*first)
     x_alone = [(new[0], new[1], old.y_given_h_) for new, old in zip(both, first, strict=True)]
     begun = {"EMcon": first, "CoEM": both, "CoEM x": x_alone}
     found = {m: [run(counts, k, start, **usual) for start in pair] for m, pair in begun.items()}
@@ -74,6 +74,7 @@ def draw(results: Results, figure: Any) -> None:
     low = min(map(min, found["CoEM"]["traces"]))
     left.set(xlabel="iteration", ylabel="KL, nats", ylim=(low - 0.01, low + 0.1))
     left.legend()
-    image = right.imshow(found["EM"]["moves"], cmap="gray_r", vmin=0, vmax=1)
+    k = len(found["EM"]["moves"]) + 0.5
+    image = right.imshow(found["EM"]["moves"], "gray_r", extent=(0.5, k, k, 0.5), vmin=0, vmax=1)
     right.set(xlabel="component of run 2", ylabel="component of run 1")
     figure.colorbar(image, ax=right, label="p(h2|h1)")

@@ -58,4 +58,3 @@ def tabulate(results: Results) -> Table:
 def draw(results: Results, figure: Any) -> None:
     """Draw all runs in order, as the paper does."""
     ranked(figure, results, "k", "KL x 200")
-    figure.set_size_inches(4.5, 3)

@@ -12,7 +12,7 @@ from coem.experiments import Claim, Results, Table, Verdict
 from coem.metrics import join, meet
 
 NEEDS = ()
-EXAMPLES = {
+EXAMPLES: dict[str, dict[str, Any]] = {
     "meet": {
         "things": ["NYC", "Boston", "apple", "orange", "red", "blue"],
         "one": [0, 0, 0, 0, 1, 1],
