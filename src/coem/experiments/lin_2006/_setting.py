@@ -104,7 +104,7 @@ def better(
     ends = gains if len(gains) < 4 else (min(gains), max(gains))
     text = (
         f"{ones} {word} {others}: in {good} of {len(gains)} comparisons ({clear} with p < .01), by "
-        f"{(', ' if ends is gains else ' to ').join(f'{gain:.3f}' for gain in ends)}"
+        f"{(', ' if ends is gains else ' to ').join(f'{gain:.2g}' for gain in ends)}"
     )
     return Claim(text, min(gains) > 0)
 

@@ -3,7 +3,7 @@
 Hubs with traffic between them, and the same shares of nodes at an entrance and an exit (Sec. 5).
 The data are those of Fig. 7. EMcon has 100 iterations, and CoEM 50 before and 50 after a coupling
 through the nodes; EM is where both were after 50. The paper has 25 pairs, and does not say with how
-many hubs. Significance is that of a paired t-test over pairs.
+many hubs; here are 9, with k = 25 and 50.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from coem.experiments import Claim, Results, Table, Verdict
 from coem.experiments.lin_2006._setting import ITERATIONS, beaten, better, each, ranked, traffic
 
 NEEDS = ("as_graphs",)
-PAIRS = 10
+PAIRS = 9
 
 
 def trials(quick: bool) -> list[dict[str, Any]]:
