@@ -74,6 +74,6 @@ def tabulate(results: Results) -> Table:
 
 def draw(results: Results, figure: Any) -> None:
     """Draw a line per way to learn; "none" has as many iterations as the others."""
-    labels = "couplings", "KL, nats"
-    (ax,) = charts(figure, results, "k", x="couplings", y="kl", line="among", labels=labels)
-    ax.set_xticks([1, 3])
+    what: Any = {"x": "couplings", "y": "kl", "line": "among", "labels": ("couplings", "KL, nats")}
+    charts(figure, results, "k", **what)[0].set_xticks([1, 3])
+    figure.set_size_inches(4.5, 3)

@@ -157,6 +157,15 @@ def ranked(figure: Any, results: Results, by: str, label: str, value: str = "kls
     figure.legend(handles, names, loc="outside upper center", ncols=ncols)
 
 
+def matrix(ax: Any, values: Any) -> None:
+    """Draw a square matrix of shares in shades of grey, numbered from 1."""
+    end = len(values) + 0.5
+    image = ax.imshow(values, "gray_r", extent=(0.5, end, end, 0.5), vmin=0, vmax=1)
+    ticks = range(1, len(values) + 1, 2)
+    ax.set(xticks=ticks, yticks=ticks)
+    ax.figure.colorbar(image, ax=ax)
+
+
 # -- synthetic data --------------------------------------------------------------------------------
 
 KINDS = ("flat", "random weights", "far apart")

@@ -13,7 +13,7 @@ import numpy as np
 
 from coem import couple
 from coem.experiments import Claim, Results, Table, Verdict
-from coem.experiments.lin_2006._setting import better, came, members, rows, run, topics
+from coem.experiments.lin_2006._setting import better, came, matrix, members, rows, run, topics
 
 NEEDS = ("reuters21578",)
 PAIRS, HALF = 25, 100  # pairs of runs; iterations before and after the coupling
@@ -74,7 +74,5 @@ def draw(results: Results, figure: Any) -> None:
     low = min(map(min, found["CoEM"]["traces"]))
     left.set(xlabel="iteration", ylabel="KL, nats", ylim=(low - 0.01, low + 0.1))
     left.legend()
-    k = len(found["EM"]["moves"]) + 0.5
-    image = right.imshow(found["EM"]["moves"], "gray_r", extent=(0.5, k, k, 0.5), vmin=0, vmax=1)
-    right.set(xlabel="component of run 2", ylabel="component of run 1")
-    figure.colorbar(image, ax=right, label="p(h2|h1)")
+    matrix(right, found["EM"]["moves"])
+    right.set(xlabel="component of run 2", ylabel="component of run 1", title="p(h2|h1)")
