@@ -68,16 +68,10 @@ experiments: setup
 	$(BIN)/python benchmarks/sizes.py
 	$(BIN)/python benchmarks/inits.py
 	$(BIN)/python benchmarks/inits.py --parts
-	$(BIN)/python benchmarks/as_traffic.py
 	$(BIN)/python benchmarks/couple_mixtures.py
 	$(BIN)/python benchmarks/trust.py
 	$(BIN)/python benchmarks/topic_names.py
 	$(BIN)/python benchmarks/batches.py
-	$(BIN)/python benchmarks/coupled_runs.py
-	$(BIN)/python benchmarks/coupled_runs.py --start both --pairs 5
-	$(BIN)/python benchmarks/coupled_runs.py --data medline --k 50 --many 3
-	$(BIN)/python benchmarks/coupled_runs.py --data cranfield --k 50 --many 3 --via xy
-	$(BIN)/python benchmarks/synthetic_aspects.py
 	$(BIN)/python benchmarks/noise_views.py
 	$(BIN)/python benchmarks/grid.py
 	$(BIN)/python benchmarks/segmentation.py

@@ -8,6 +8,7 @@ from coem.metrics.clusterings import (
     expected_calibration_error,
     reliability_curve,
 )
+from coem.metrics.partitions import join, meet
 from coem.metrics.segmentations import pk, window_diff
 from coem.metrics.significance import McNemar, PairedTTest, mcnemar, paired_t_test
 
@@ -18,6 +19,8 @@ __all__ = [
     "dissent",
     "expected_calibration_error",
     "reliability_curve",
+    "join",
+    "meet",
     "pk",
     "window_diff",
     "McNemar",

@@ -1,0 +1,1 @@
+"""What the papers could not do and coem can."""
