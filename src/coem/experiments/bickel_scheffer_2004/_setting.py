@@ -118,7 +118,12 @@ def better(name: str, results: Results) -> Claim:
     one, two = (results.where(views=kind).mean("entropy") for kind in (ONE, TWO))
     test = gap(results)
     text = f"{name}: two views are below one: {two:.2f} against {one:.2f} bits"
-    return Claim(f"{text} (p = {test.p_value:.3f})", test.difference < 0)
+    return Claim(f"{text} ({chance(test.p_value)})", test.difference < 0)
+
+
+def chance(p: float) -> str:
+    """Return the probability of chance in words."""
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def better_at_all(name: str, results: Results) -> Claim:

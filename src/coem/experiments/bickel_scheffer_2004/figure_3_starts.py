@@ -23,7 +23,7 @@ from coem.experiments.bickel_scheffer_2004._setting import (
     entropies,
     k_means,
 )
-from coem.experiments.drawing import bars, charts
+from coem.experiments.drawing import bars, charts, slant
 
 NEEDS = ("20newsgroups_19997",)
 TF_IDF = "EM, TF-IDF"
@@ -68,9 +68,7 @@ def tabulate(results: Results) -> Table:
 
 def draw(results: Results, figure: Any) -> None:
     """Draw two columns per setting."""
-    labels = "", "entropy"
-    (ax,) = charts(
-        figure, results, x="setting", y="entropy", line="views", labels=labels, marks=bars
-    )
-    figure.set_size_inches(5.2, 3.0)
-    ax.tick_params(axis="x", rotation=35)
+    how: dict[str, Any] = {"x": "setting", "y": "entropy", "line": "views", "marks": bars}
+    (ax,) = charts(figure, results, labels=("", "entropy"), **how)
+    slant(ax)
+    figure.set_size_inches(5.2, 3.2)

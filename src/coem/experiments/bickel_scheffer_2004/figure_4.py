@@ -18,7 +18,7 @@ from coem.experiments.bickel_scheffer_2004._setting import (
     each,
     gap,
 )
-from coem.experiments.drawing import bars, charts
+from coem.experiments.drawing import bars, charts, slant
 
 NEEDS = ("cluto",)
 SETS = {"re0": 13, "fbis": 17, "la1": 6, "hitech": 6, "tr11": 9, "wap": 20}  # and their classes
@@ -68,7 +68,6 @@ def tabulate(results: Results) -> Table:
 
 def draw(results: Results, figure: Any) -> None:
     """Draw a panel per method, two columns per set."""
-    labels = "", "entropy"
-    charts(
-        figure, results, "method", x="data", y="entropy", line="views", labels=labels, marks=bars
-    )
+    how: dict[str, Any] = {"x": "data", "y": "entropy", "line": "views", "marks": bars}
+    for ax in charts(figure, results, "method", labels=("", "entropy"), **how):
+        slant(ax)

@@ -11,7 +11,7 @@ import numpy as np
 
 from coem.analysis import entropy_trace
 from coem.experiments import Claim, Results, Table, Verdict
-from coem.experiments.bickel_scheffer_2004._setting import N_CLASSES, case, em, on_two_sets
+from coem.experiments.bickel_scheffer_2004._setting import N_CLASSES, case, chance, em, on_two_sets
 from coem.experiments.drawing import charts
 from coem.metrics import paired_t_test
 
@@ -49,8 +49,8 @@ def _claims(data: str, results: Results) -> list[Claim]:
     rise = paired_t_test(*rate.paired("value", round=(ROUNDS, 1), on=["seed"]))
     fall = paired_t_test(run.values("value"), np.zeros(len(run)))
     first, last = (rate.where(round=t).mean("value").mean for t in (1, ROUNDS))
-    risen = f"agreement rises from {first:.2f} to {last:.2f} (p = {rise.p_value:.3f})"
-    fallen = f"correlation in a run {run.mean('value'):.2f} (p = {fall.p_value:.3f})"
+    risen = f"agreement rises from {first:.2f} to {last:.2f} ({chance(rise.p_value)})"
+    fallen = f"correlation in a run {run.mean('value'):.2f} ({chance(fall.p_value)})"
     return [
         Claim(f"{data}: {risen}", rise.difference > 0 and rise.p_value < 0.05),
         Claim(

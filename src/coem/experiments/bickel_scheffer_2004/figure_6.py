@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from coem.experiments import Claim, Results, Table, Verdict
-from coem.experiments.bickel_scheffer_2004._setting import N_CLASSES, case, em, on_two_sets
+from coem.experiments.bickel_scheffer_2004._setting import N_CLASSES, case, chance, em, on_two_sets
 from coem.experiments.drawing import bars, charts
 from coem.metrics import cluster_entropy, paired_t_test
 
@@ -61,7 +61,7 @@ def judge(results: Results) -> Verdict:
             pair = mine.where(what=what).paired("value", model=models, on=["seed"])
             gap, p = paired_t_test(*pair)[::3]
             holds = abs(gap) < SLIGHT if text == SAME else gap > 0
-            claims.append(Claim(f"{data}, {space}: {text}: {gap:+.2f} (p = {p:.3f})", holds))
+            claims.append(Claim(f"{data}, {space}: {text}: {gap:+.2f} ({chance(p)})", holds))
     return Verdict.of(claims)
 
 

@@ -9,7 +9,7 @@ assignment is soft. It leaves cosines, and hard against soft, to its readers.
 from typing import Any
 
 from coem.experiments import Claim, Results, Table, Verdict
-from coem.experiments.drawing import bars, charts
+from coem.experiments.drawing import bars, charts, slant
 from coem.experiments.ma_2020._setting import (
     DIAG,
     HARD,
@@ -75,5 +75,5 @@ def draw(results: Results, figure: Any) -> None:
     """Draw a panel per set, and a column per model and kind of assignment."""
     how: dict[str, Any] = {"x": "model", "y": "entropy", "line": "assignment", "marks": bars}
     for ax in charts(figure, results, "data", labels=("", "entropy"), **how):
-        ax.tick_params(axis="x", rotation=90)
+        slant(ax, 60)
     figure.set_size_inches(7.8, 6.0)

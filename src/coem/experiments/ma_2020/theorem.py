@@ -59,13 +59,9 @@ def _fit(model: str, seed: int) -> Any:
 def judge(results: Results) -> Verdict:
     """Count the rounds that lowered the objective."""
     models = results.where(round=ROUNDS).groups("model").items()
-    falls = {
-        model: (mine.values("falls").sum(), (ROUNDS - 1) * len(mine)) for (model,), mine in models
-    }
-    return Verdict.of(
-        Claim(f"{model}: the objective falls in {n} of {of} rounds", n == 0)
-        for model, (n, of) in falls.items()
-    )
+    falls = [(model, mine.values("falls").sum(), len(mine)) for (model,), mine in models]
+    text = "{}: the objective falls in {} of {} rounds"
+    return Verdict.of(Claim(text.format(m, n, r * (ROUNDS - 1)), n == 0) for m, n, r in falls)
 
 
 def tabulate(results: Results) -> Table:
@@ -75,6 +71,8 @@ def tabulate(results: Results) -> Table:
 
 def draw(results: Results, figure: Any) -> None:
     """Draw the share of the gain along the rounds."""
-    labels = "round", "share of the gain of 40 rounds"
-    charts(figure, results, x="round", y="gain", line="model", labels=labels)
+    labels = "round", "share of the gain"
+    (ax,) = charts(figure, results, x="round", y="gain", line="model", labels=labels)
+    ax.set(xscale="log", xticks=SHOWN, xticklabels=SHOWN)
+    ax.minorticks_off()
     figure.set_size_inches(4.2, 3.0)
