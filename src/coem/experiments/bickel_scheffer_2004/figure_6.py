@@ -72,8 +72,7 @@ def tabulate(results: Results) -> Table:
 
 def draw(results: Results, figure: Any) -> None:
     """Draw likelihood and entropy of the three models, set by set."""
-    shown, by = results.where(what=[GAIN, "entropy"]), ("data", "what")
-    labels = "", ""
-    charts(
-        figure, shown, *by, x="space", y="value", line="model", labels=labels, columns=2, marks=bars
-    )
+    how: dict[str, Any] = {"x": "space", "y": "value", "line": "model", "marks": bars, "columns": 2}
+    shown = results.where(what=[GAIN, "entropy"])
+    for ax in charts(figure, shown, "data", "what", labels=("", ""), **how):
+        ax.set_title(ax.get_title().replace(GAIN, "gain in likelihood"))

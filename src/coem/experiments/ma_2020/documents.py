@@ -1,6 +1,6 @@
 """Ma (2020), document clustering: k-means against mixtures, hard against soft.
 
-Six sets of CLUTO as counts, TF-IDF of length 1, or 50 latent directions; as many clusters as classes,
+Six sets of CLUTO as counts, TF-IDF of length 1, or 50 latent directions; a cluster per class;
 entropy in bits, ten k-means++ starts. The review says that Gaussian mixtures generally work better.
 """
 
