@@ -73,7 +73,7 @@ def test_bars_have_means_and_errors_side_by_side(figure):
     heights = [bar.get_height() for bar in ax.patches]
     assert heights == [10.0] * 4
     lefts = [bar.get_x() for bar in ax.patches]
-    np.testing.assert_allclose(lefts, [-0.4, 0.6, 0.0, 1.0])
+    np.testing.assert_allclose(lefts, [-0.4, 0.6, 0.0, 1.0], atol=1e-12)
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["Cora", "WebKB"]
     errors = [segment for lines in ax.collections for segment in lines.get_segments()]
     lengths = [np.ptp(segment[:, 1]) / 2 for segment in errors]

@@ -159,7 +159,7 @@ def test_a_view_with_fewer_rows_than_clusters(weighted):
 def test_a_row_that_never_settles():
     """Sec. 4.5: a row is concept vector 1 in view 1 and 2 in view 2, so the two never agree on it.
 
-    It goes to and fro within every round. Nothing else changes, so patience ends the run.
+    It changes its cluster twice in every round. Nothing else changes, so patience ends the run.
     """
     first, second = np.eye(2)
     views = [np.array([first] * 5 + [second] * 5 + [last]) for last in (first, second)]
