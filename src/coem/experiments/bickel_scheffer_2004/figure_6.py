@@ -29,12 +29,13 @@ def trials(quick: bool) -> list[dict[str, Any]]:
 def measure(data: str, space: str, seed: int) -> list[dict[str, Any]]:
     """Return likelihood and entropy of the three models."""
     given, k = case(data, seed), N_CLASSES[data]
-    views, X = given.counts, given.counts.concat()
-    two = em(k, seed).fit(views)
+    views, two = given.counts, em(k, seed).fit(given.counts)
+    X: Any = views.concat()
+    start: Any = two
     entropy = {MULTI: cluster_entropy(given.target, two.labels_)}
     value = {MULTI: two.score(views)}
     if space == PRODUCT:
-        X, start, options = views, two, {"coupling": "joint", "assign": "joint"}
+        X, options = views, {"coupling": "joint", "assign": "joint"}
     else:
         start, options = two.set_params(assign="joint").predict_proba(views), {}
         # Two vectors of probabilities end to end sum to two; the best scale is the share of words.
@@ -53,10 +54,10 @@ def judge(results: Results) -> Verdict:
     """Ask for the order of the likelihoods, and whether the entropy stays."""
     claims = []
     for (data, space), mine in results.groups("data", "space").items():
-        for text, what, *models in (
-            (MORE, LIKELIHOOD, SINGLE, MULTI),
-            (STILL, LIKELIHOOD, ONWARD, SINGLE),
-            (SAME, "entropy", ONWARD, MULTI),
+        for text, what, models in (
+            (MORE, LIKELIHOOD, (SINGLE, MULTI)),
+            (STILL, LIKELIHOOD, (ONWARD, SINGLE)),
+            (SAME, "entropy", (ONWARD, MULTI)),
         ):
             pair = mine.where(what=what).paired("value", model=models, on=["seed"])
             gap, p = paired_t_test(*pair)[::3]

@@ -2,8 +2,7 @@
 
 The models that the review names, on the documents of tr11, from ten starts of random rows; the
 hidden Markov model takes them in the order of the file, in 18 sequences. M steps are exact: nothing
-is added to variances, and priors are part of the objective. The review calls EM rather slow; the
-figure shows how much of the gain of 40 rounds is made after how many.
+is added to variances, and priors are part of the objective. The figure shows the gain by round.
 """
 
 from typing import Any
@@ -52,8 +51,10 @@ def _fit(model: str, seed: int) -> Any:
         return MixtureClassifier(family=Multinomial(), **how).fit(counts, y)
     if model == K_MEANS:
         how |= {"posterior": "hard", "weights": "uniform"}
-    family = {GAUSSIAN: exact, BAYES: Multinomial(), K_MEANS: Gaussian("unit")}[model]
-    return MixtureClusterer(k, family=family, **how).fit(counts if model == BAYES else latent)
+    families: Any = {GAUSSIAN: exact, BAYES: Multinomial(), K_MEANS: Gaussian("unit")}
+    return MixtureClusterer(k, family=families[model], **how).fit(
+        counts if model == BAYES else latent
+    )
 
 
 def judge(results: Results) -> Verdict:
