@@ -60,7 +60,6 @@ compare: setup
 	$(BIN)/python benchmarks/side_by_side.py --old $(OLD)/src --new src $(ARGS)
 
 experiments: setup
-	$(BIN)/python benchmarks/news_pairs.py
 	$(BIN)/python benchmarks/few_labels.py --defaults
 	$(BIN)/python benchmarks/lengths.py
 	$(BIN)/python benchmarks/filtering.py --topics

@@ -37,6 +37,7 @@ NAMES = (
     "docs/latent-directions.md",
     "docs/evidence.md",
     "docs/papers/bickel-scheffer-2004.md",
+    "docs/papers/ma-2020.md",
     "README.md",
     "docs/recipes.md",
 )
@@ -109,3 +110,15 @@ def test_the_code_of_a_page_runs(
         for block in blocks(page):
             exec(compile(block, str(page), "exec"), namespace)
     assert not list(tmp_path.iterdir()), "a page leaves files behind"
+
+
+NAMED = re.compile(r"tests(?:/\w+)+(?:\.py)?(?:::(\w+))?")
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/papers").glob("*.md")), ids=lambda p: p.stem)
+def test_tests_that_a_page_names_exist(page: Path) -> None:
+    """The pages about papers name a test for every equation."""
+    for found in NAMED.finditer(page.read_text(encoding="utf-8")):
+        path = ROOT / found[0].partition("::")[0]
+        assert path.exists(), found[0]
+        assert found[1] is None or f"def {found[1]}(" in path.read_text(encoding="utf-8"), found[0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coem.experiments import Results
-from coem.experiments.drawing import charts, panels, render
+from coem.experiments.drawing import bars, charts, panels, render, slant
 
 matplotlib_figure = pytest.importorskip("matplotlib.figure")
 ROWS = [
@@ -64,3 +64,19 @@ def test_the_same_results_give_the_same_bytes():
 
     assert render(draw, Results(ROWS)) == render(draw, Results(ROWS))
     assert render(draw, Results(ROWS)) != render(draw, Results(ROWS[:-2]))
+
+
+def test_bars_have_means_and_errors_side_by_side(figure):
+    results = Results(ROWS).where(k=9, alpha=0)
+    labels = "", "y"
+    (ax,) = charts(figure, results, x="data", y="y", line="method", labels=labels, marks=bars)
+    heights = [bar.get_height() for bar in ax.patches]
+    assert heights == [10.0] * 4
+    lefts = [bar.get_x() for bar in ax.patches]
+    np.testing.assert_allclose(lefts, [-0.4, 0.6, 0.0, 1.0], atol=1e-12)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["Cora", "WebKB"]
+    errors = [segment for lines in ax.collections for segment in lines.get_segments()]
+    lengths = [np.ptp(segment[:, 1]) / 2 for segment in errors]
+    np.testing.assert_allclose(lengths, np.std([0, 1, 2], ddof=1) / np.sqrt(3))
+    slant(ax, 30)
+    assert {tick.get_rotation() for tick in ax.get_xticklabels()} == {30.0}

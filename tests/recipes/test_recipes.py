@@ -122,6 +122,10 @@ CASES = {
         ["cluster", "posts.csv", "--restarts", "2", "--max-iter", "20", "--stop-words", "none"],
         {"restarts": 2, "max_iter": 20, "stop_words": None},
     ),
+    "k-means": (
+        ["cluster", "posts.csv", "--view", "m=v.npy", "-k", "3", "--method", "k-means"],
+        {"views": {"m": "v.npy"}, "k": 3, "method": "k-means"},
+    ),
     "labels": (
         ["classify", "posts.csv", "--text", "body", "--view", "title=title", "--label", "topic"],
         {"text": ["body"], "views": {"title": "title"}, "label": "topic"},
@@ -189,7 +193,7 @@ def test_the_library_writes_what_the_program_writes(case, files, tmp_path, monke
     assert record == other
 
 
-@pytest.mark.parametrize("case", ["views", "labels", "topics", "segments"])
+@pytest.mark.parametrize("case", ["views", "k-means", "labels", "topics", "segments"])
 def test_a_run_of_the_library_can_be_run_again(case, files, tmp_path, monkeypatch):
     monkeypatch.chdir(files)
     arguments, given = CASES[case]
@@ -280,6 +284,25 @@ def test_probabilities_are_those_that_other_runs_bear_out(files):
     assert modest.figures["mean_probability"] < exact.figures["mean_probability"]
 
 
+def test_k_means_has_groups_names_and_trust_but_no_probabilities(files, tmp_path):
+    found = quietly(coem.cluster, files / "posts.csv", text="body", k=3, method="k-means")
+    assert type(found.model) is coem.SphericalKMeans
+    assert found.labels[:3].tolist() != found.labels[1:4].tolist()
+    np.testing.assert_array_equal(found.labels, np.tile(found.labels[:3], N // 3))  # topics in turn
+    assert min(group.stability["trust"] for group in found.groups) > 0.9
+    assert np.isnan(found.assignments.probability).all()
+    assert found.figures["mean_probability"] is None
+    folder = found.save(tmp_path / "run")
+    np.testing.assert_array_equal(coem.load(folder / "model.coem").predict(rows()), found.labels)
+    told = CliRunner().invoke(main, ["predict", str(folder), str(files / "posts.csv")])
+    assert told.exit_code == 0, told.stderr
+    labels = [int(row["label"]) for row in csv.DictReader(told.stdout.splitlines())]
+    assert labels == found.labels.tolist()
+    told = CliRunner().invoke(main, ["explain", str(folder), "--id", "p1"])
+    assert told.exit_code != 0
+    assert "is a SphericalKMeans, which explains no rows" in told.stderr
+
+
 def test_objects_as_views(files, tmp_path):
     vectors = np.load(files / "v.npy")
     views = {"m": vectors, "n": Embed("body", lambda texts: vectors[: len(texts)])}
@@ -334,6 +357,14 @@ def test_warnings_stay_warnings(files):
         ("cluster", {"restarts": 1}, "restarts must be an integer of 2 or more"),
         ("cluster", {"seed": None}, "seed must be an integer of 0 or more"),
         ("cluster", {"max_length": -1}, "max_length must be a number of 0 or more"),
+        ("cluster", {"method": "ward"}, "method must be one of 'em', 'k-means', got 'ward'"),
+        ("cluster", {"method": "k-means", "evidence": "fixed"}, "evidence='fixed' is for method"),
+        ("cluster", {"method": "k-means", "max_length": 20}, "max_length=20 is for method='em'"),
+        (
+            "cluster",
+            {"method": "k-means", "views": {"p": "price:number"}},
+            "view 'p' has numbers, which k-means on directions cannot compare",
+        ),
         ("cluster", {"skip_bad": 1}, "skip_bad must be True or False"),
         ("cluster", {"encoding": "cp1252"}, "encoding is for files"),
         ("cluster", {"text": "nobody"}, "no column 'nobody'"),

@@ -11,7 +11,7 @@ from coem import MixtureClusterer, MultiViewAgglomerative, SphericalKMeans, View
 from coem.datasets import fetch_news_pairs, fetch_webkb
 from coem.metrics import cluster_entropy
 
-RUNS = 6  # `make experiments` makes ten, on as many drawings; the gaps are wide with one drawing
+RUNS = 6  # `coem reproduce bickel-scheffer-2004` makes ten, on as many drawings; the gaps are wide
 TABLE_1 = {"weights": "uniform", "assign": "average", "patience": 5, "tol": 0, "init": "random"}
 
 

@@ -154,3 +154,23 @@ def test_a_view_with_fewer_rows_than_clusters(weighted):
             np.testing.assert_allclose(
                 model.cluster_centers_[name], rounds[-1].concepts[v], atol=1e-9
             )
+
+
+def test_a_row_that_never_settles():
+    """Sec. 4.5: a row is concept vector 1 in view 1 and 2 in view 2, so the two never agree on it.
+
+    It changes its cluster twice in every round. Nothing else changes, so patience ends the run.
+    """
+    first, second = np.eye(2)
+    views = [np.array([first] * 5 + [second] * 5 + [last]) for last in (first, second)]
+    for state in truth.spherical_k_means(views, np.eye(2), 30):
+        assert [labels[-1] for labels in state.partitions] == [0, 1]
+    options = {"init": np.eye(2), "dtype": np.float64}
+    endless = SphericalKMeans(2, patience=None, max_iter=30, **options).fit(views)
+    assert not endless.converged_
+    assert [record.agreement_rate for record in endless.history_] == pytest.approx([10 / 11] * 30)
+    np.testing.assert_array_equal(endless.view_labels_[-1], [0, 1])
+    patient = SphericalKMeans(2, patience=3, max_iter=30, **options).fit(views)
+    assert patient.converged_
+    assert patient.n_iter_ == 4
+    np.testing.assert_array_equal(patient.view_labels_[-1], [0, 1])

@@ -18,6 +18,7 @@ from coem.cli._options import (
     view_options,
 )
 from coem.cli._talk import Talk, table
+from coem.recipes.defaults import METHODS
 
 EXAMPLE = """\b
 Examples:
@@ -25,6 +26,7 @@ Examples:
   coem cluster posts.csv --text body -k 20 --out groups
   coem cluster papers.jsonl --view title=title --view links=refs:list -k 7
   coem cluster posts.csv --text body --view meaning=vectors.npy -k 20
+  coem cluster posts.csv --method k-means -k 20
 """
 
 
@@ -32,6 +34,14 @@ Examples:
 @source_argument
 @view_options
 @latent_option
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    default="em",
+    show_default=True,
+    help="em fits mixtures. k-means puts every document to the nearest centre, by angles; it has "
+    "no probabilities, so that coem explain cannot explain it.",
+)
 @evidence_option
 @length_option
 @size_option

@@ -63,16 +63,36 @@ def panels(
 def lines(ax: Any, results: Results, *, x: str, y: str, line: str) -> None:
     """Draw means of `y` along `x` with bars of one standard error, one line per value of `line`."""
     for number, ((name,), mine) in enumerate(results.groups(line).items()):
-        points = {key: rows.mean(y) for (key,), rows in sorted(mine.groups(x).items())}
-        ax.errorbar(
-            list(points),
-            [point.mean for point in points.values()],
-            [0.0 if point.n == 1 else point.error for point in points.values()],
-            marker=MARKERS[number % len(MARKERS)],
-            capsize=2,
-            label=str(name),
-        )
+        keys, means, errors = _points(mine, x, y)
+        mark = MARKERS[number % len(MARKERS)]
+        ax.errorbar(keys, means, errors, marker=mark, capsize=2, label=str(name))
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def bars(ax: Any, results: Results, *, x: str, y: str, line: str) -> None:
+    """Draw means of `y` as columns, in groups by `x`, one column of a group per value of `line`."""
+    places, kinds = results.unique(x), results.groups(line)
+    width = 0.8 / len(kinds)
+    for number, ((name,), mine) in enumerate(kinds.items()):
+        keys, means, errors = _points(mine, x, y)
+        left = (number - (len(kinds) - 1) / 2) * width
+        at = [places.index(key) + left for key in keys]
+        ax.bar(at, means, width, yerr=errors, capsize=2, label=str(name))
+    ax.set_xticks(range(len(places)), [str(place) for place in places])
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def slant(ax: Any, angle: float = 40) -> None:
+    """Turn the names below the columns of `bars`, so that long ones do not touch."""
+    for name in ax.get_xticklabels():
+        name.set(rotation=angle, ha="right", rotation_mode="anchor")
+
+
+def _points(results: Results, x: str, y: str) -> tuple[list[Any], list[float], list[float]]:
+    """Return the values of `x` in order, and the means of `y` with their errors."""
+    points = {key: rows.mean(y) for (key,), rows in sorted(results.groups(x).items())}
+    errors = [0.0 if point.n == 1 else point.error for point in points.values()]
+    return list(points), [point.mean for point in points.values()], errors
 
 
 def charts(
@@ -84,14 +104,15 @@ def charts(
     line: str,
     labels: tuple[str, str],
     columns: int = 3,
+    marks: Callable[..., None] = lines,
 ) -> list[Any]:
-    """Draw `lines` in all `panels`, with one legend above them, and return the axes.
+    """Draw `lines` or `bars` in all `panels`, with one legend above them, and return the axes.
 
     Labels are those of the x-axis and the y-axis.
     """
     drawn = []
     for ax, mine in panels(figure, results, *by, columns=columns):
-        lines(ax, mine, x=x, y=y, line=line)
+        marks(ax, mine, x=x, y=y, line=line)
         ax.set(xlabel=labels[0], ylabel=labels[1])
         drawn.append(ax)
     handles, names = drawn[0].get_legend_handles_labels()

@@ -3,19 +3,22 @@
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
 from coem import selection
-from coem.checks import check_number
-from coem.estimators import MixtureClusterer
+from coem.checks import check_choice, check_number
+from coem.estimators import MixtureClusterer, SphericalKMeans
 from coem.metrics import cluster_entropy
 from coem.recipes.defaults import (
     LENGTH,
     MAX_DF,
     MAX_ITER,
+    METHODS,
     MIN_DF,
     NGRAMS,
     RESTARTS,
+    STARTS,
     STOP_WORDS,
     TOL,
 )
@@ -25,7 +28,14 @@ from coem.recipes.listener import Listener
 from coem.recipes.record import trust_of
 from coem.recipes.result import Job, Result, begin
 from coem.recipes.sizes import choose
-from coem.recipes.views import check_size, families, group_views, n_jobs, to_views
+from coem.recipes.views import (
+    check_directions,
+    check_size,
+    families,
+    group_views,
+    n_jobs,
+    to_views,
+)
 from coem.views import Views
 
 
@@ -42,6 +52,7 @@ def cluster(
     ngrams: int = NGRAMS,
     max_length: float | None = LENGTH,
     latent: int | str | None = "auto",
+    method: str = "em",
     evidence: str = "auto",
     k: int | None = None,
     label: str | None = None,
@@ -89,6 +100,10 @@ def cluster(
         The number of latent directions of the texts, which are a further view. None leaves them
         out. "auto" takes 100, unless there are views of links or lists, too few rows
         or words, or several texts that find groups together.
+    method : {"em", "k-means"}, default="em"
+        "em" fits mixtures. "k-means" is `SphericalKMeans` on the same views: every row goes to the
+        nearest centre by angles. It has no probabilities, so `coem explain` has nothing to explain,
+        and `evidence` and `max_length` have no meaning. If k is not given, mixtures choose it.
     evidence : {"auto", "fixed"}, default="auto"
         "auto" leaves out views that share nothing with the others, finds how loudly each view
         speaks, and makes probabilities as sure as the other runs support
@@ -128,10 +143,13 @@ def cluster(
     """
     given = dict(locals())
     check_number("restarts", restarts, Integral, 2)
+    _check_method(given)
     job = begin("cluster", given)
     settings, documents, listener = job.settings, job.documents, job.listener
     settings["label"] = label_of(label, documents, listener)
     reader = group_views(settings, documents, settings["label"])
+    if method == "k-means":
+        check_directions(settings, documents)
     data = to_views(reader, documents, listener, leave_out=settings["label"])
     k = settings["k"] or _choose(settings, data, reader, listener)
     check_size(k, data)
@@ -139,6 +157,17 @@ def cluster(
     found = fit_groups(settings, data, k, families(reader), listener)
     with listener.noting_warnings():
         return _result(job, reader, data, found)
+
+
+def _check_method(given: dict[str, Any]) -> None:
+    """Refuse, before any work, what spherical k-means would not use."""
+    check_choice("method", given["method"], METHODS)
+    if given["method"] == "em":
+        return
+    for name, default in {"evidence": "auto", "max_length": LENGTH}.items():
+        if given[name] != default:
+            why = "rows have length 1" if name == "max_length" else "there are no probabilities"
+            raise ValueError(f"{name}={given[name]!r} is for method='em': with k-means {why}")
 
 
 def _choose(settings: dict[str, Any], views: Any, reader: Any, listener: Listener) -> int:
@@ -157,9 +186,7 @@ def fit_groups(
     settings: dict[str, Any], views: Any, k: int, family: Any, listener: Listener
 ) -> Any:
     """Fit several runs, and return the central one with the stability of its groups."""
-    model = MixtureClusterer(
-        k, family=family, evidence=settings["evidence"], max_iter=settings["max_iter"], tol=TOL
-    )
+    model = _model(settings, k, family)
     with listener.fitting("runs", settings["restarts"]) as bar, listener.noting_warnings():
         return selection.stability(
             model,
@@ -172,12 +199,20 @@ def fit_groups(
         )
 
 
+def _model(settings: dict[str, Any], k: int, family: Any) -> Any:
+    """Return the model that is fitted to the views."""
+    if settings["method"] == "k-means":
+        return SphericalKMeans(k, n_init=STARTS, max_iter=settings["max_iter"])
+    evidence, max_iter = settings["evidence"], settings["max_iter"]
+    return MixtureClusterer(k, family=family, evidence=evidence, max_iter=max_iter, tol=TOL)
+
+
 def _result(job: Job, reader: Any, views: Any, found: Any) -> Result:
     """Return what was found. The story reads the rows once; all figures use that reading."""
     column = job.settings["label"]
     labels = labels_of(job.documents, column) if column else None
-    # With fixed evidence, probabilities are those of the fitted mixture.
-    exact = job.settings["evidence"] == "fixed"
+    # With fixed evidence, probabilities are those of the fitted mixture; k-means has none.
+    exact = job.settings["evidence"] == "fixed" or job.settings["method"] == "k-means"
     model = found.estimator if exact else found.calibrated(views)
     story = job.tell(model, views, reader, labels=labels, stability=found)
     figures = _figures(story, model, found, labels)
@@ -193,7 +228,7 @@ def _figures(story: Any, model: Any, found: Any, labels: Any) -> dict[str, Any]:
         "rounds": int(model.n_iter_),
         "converged": bool(model.converged_),
         "agreement_of_runs": found.mean_agreement,
-        "mean_probability": float(story.assignments.probability.mean()),
+        "mean_probability": _mean(story.assignments.probability),
         "evidence_limit": model.calibration_.limit if hasattr(model, "calibration_") else None,
         "groups": [
             {"label": g.label, "name": g.name, "size": g.size, "trust": trust_of(g)}
@@ -203,6 +238,11 @@ def _figures(story: Any, model: Any, found: Any, labels: Any) -> dict[str, Any]:
     if labels is not None:
         figures |= _against_classes(labels, story.assignments.label)
     return figures
+
+
+def _mean(probabilities: Any) -> float | None:
+    """Return the mean, or None of a model without probabilities."""
+    return None if np.isnan(probabilities).all() else float(probabilities.mean())
 
 
 def _against_classes(labels: Any, groups: Any) -> dict[str, float]:

@@ -17,6 +17,8 @@ SMOOTHING = 600.0  # pseudo-counts of classify: one of each word in this number 
 
 # -- fits ------------------------------------------------------------------------------------------
 
+METHODS = ("em", "k-means")  # of cluster
+STARTS = 8  # of a run of k-means, of which the best is kept; the start of EM has as many
 TOL = 1e-4  # a fit ends when the objective changes by less, relative; groups hardly change then
 MAX_ITER = 200  # rounds
 RESTARTS = 10  # runs of which the central one is kept

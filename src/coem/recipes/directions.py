@@ -27,7 +27,7 @@ def keep_directions(
     rows end in a few large groups, and directions help (docs/evidence.md has the measurements).
     """
     texts = [name for name, spec in reader.views_.items() if spec["kind"] == "text"]
-    auto = settings["latent"] == settings["evidence"] == "auto"
+    auto = settings["latent"] == settings["evidence"] == "auto" and settings["method"] == "em"
     if not auto or len(texts) < 2 or reader.latent_ is None:
         return views
     family = {name: found for name, found in families(reader).items() if name in texts}

@@ -59,6 +59,17 @@ def latent_of(settings: dict[str, Any]) -> int | str | None:
     return None if latent == "none" else latent
 
 
+def check_directions(settings: dict[str, Any], documents: Documents) -> None:
+    """Refuse views of numbers, which are no directions; guessed views never are numbers."""
+    chosen = parse_views(chosen_views(settings, documents.table.column_names))
+    for name, spec in chosen.items():
+        if spec["kind"] == "number":
+            raise ValueError(
+                f"view {name!r} has numbers, which k-means on directions cannot compare; leave it "
+                "out, or use the method 'em'"
+            )
+
+
 def chosen_views(settings: dict[str, Any], columns: list[str]) -> dict[str, Any]:
     """Return view -> specification, as `TextViews` takes it, from `text` and `views`."""
     views: dict[str, Any] = {}

@@ -1,0 +1,1 @@
+"""Bickel & Scheffer (2004), Multi-View Clustering."""

@@ -1,0 +1,1 @@
+"""Ma (2020), Tech Review: Expectation Maximization."""
