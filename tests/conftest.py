@@ -4,6 +4,7 @@ import sys
 import threading
 from collections import defaultdict
 
+import coverage
 import pytest
 from hypothesis import settings
 
@@ -17,6 +18,7 @@ TRACED = 3
 UNTRACED = pytest.StashKey[bool]()
 
 
+@pytest.hookimpl(trylast=True)  # after -k and -m have chosen
 def pytest_collection_modifyitems(items):
     """Mark the cases that run without coverage."""
     tests = defaultdict(list)
@@ -35,7 +37,7 @@ def pytest_runtest_call(item):
 
     The marker `no_cover` of pytest-cov has no effect in the workers of pytest-xdist.
     """
-    if not item.stash.get(UNTRACED, False):
+    if not item.stash.get(UNTRACED, False) or coverage.Coverage.current() is None:
         return (yield)
     tracer, of_threads = sys.gettrace(), threading.gettrace()
     sys.settrace(None)

@@ -283,6 +283,19 @@ def test_a_config_with_an_option_of_no_verb(table, coem):
     assert "'restart'" in coem("cluster", table, "--config", "c.toml", code=2).stderr
 
 
+@pytest.mark.parametrize("wrong", ["true", "5.7", "[5]"])
+def test_a_config_with_a_wrong_number_of_directions(table, coem, wrong):
+    (table.parent / "c.toml").write_text(f"[cluster]\nlatent = {wrong}")
+    told = coem("cluster", table, "--config", "c.toml", code=2).stderr
+    assert f"latent must be a number, or a word in quotes, and is {wrong}" in told
+
+
+def test_a_config_with_a_number_or_a_word(table, coem):
+    for latent in ("3", '"none"'):
+        (table.parent / "c.toml").write_text(f"[cluster]\nlatent = {latent}\nk = 2")
+        coem("cluster", table, "--config", "c.toml", "--restarts", "2", "--text", "body", "--force")
+
+
 @pytest.mark.parametrize("wrong", ["some", "0", "2.5"])
 def test_a_wrong_number_of_directions(table, coem, wrong):
     told = coem("cluster", table, "--latent", wrong, code=2).stderr

@@ -30,7 +30,7 @@ def test_the_published_counts(load):
     }
     assert data.views.names == ("page", "anchors")
     assert len(data.views) == len(set(data.ids)) == 1051
-    assert sum(any(map(str.isalpha, text)) for text in data.anchors) == 1047
+    assert sum(any(map(str.isalpha, text)) for text in data.anchors) == 1046
 
 
 def test_six_classes_are_those_of_webkb(load):

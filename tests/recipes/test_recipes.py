@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from sklearn.base import clone
 
 import coem
 from coem.cli import main
@@ -498,3 +499,41 @@ def test_the_effective_number_of_groups():
     shares = np.array([0.7, 0.1, 0.1, 0.1])
     want = np.exp(-(shares * np.log(shares)).sum()) / 4
     assert directions.kept_groups(views, "multinomial", 4, {}) == pytest.approx(want)
+
+
+def constant(table):
+    return table | {"title": ["one same title"] * len(table["body"])}
+
+
+def rare(table):
+    return table | {"title": [t if i % 20 == 0 else "" for i, t in enumerate(table["title"])]}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [two_texts(first=False), constant(two_texts()), rare(two_texts())],
+    ids=["noise", "constant", "mostly empty"],
+)
+def test_one_text_that_speaks_keeps_its_directions(table):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "view 'title' is left out: ..."
+        found = coem.cluster(table, views=BOTH, k=2, restarts=2)
+    assert "latent" in found.model.view_names_
+
+
+def test_a_reader_without_directions_makes_none_when_it_is_fitted_again():
+    table = pd.DataFrame(two_texts())
+    found = coem.cluster(table, views=BOTH, k=2, restarts=2)
+    again = clone(found.pipeline).fit(table)
+    assert again[-1].view_names_ == ("title", "body")
+
+
+def test_more_groups_than_rows_of_a_trial_keep_directions(monkeypatch):
+    monkeypatch.setattr(directions, "SAMPLE", 4)
+    found = coem.cluster(two_texts(), views=BOTH, k=5, restarts=2)
+    assert "latent" in found.model.view_names_
+
+
+def test_a_view_of_the_name_of_the_directions():
+    found = coem.cluster(two_texts(), views={"latent": "title", "body": "body"}, k=2, restarts=2)
+    assert found.model.view_names_ == ("latent", "body")

@@ -100,7 +100,7 @@ def _by_name(command: click.Command, chosen: dict[str, Any], source: str) -> dic
 def _wanted(home: click.Parameter, item: Any) -> str | None:
     """Return what a setting must be if it is something else, which click would bend into shape.
 
-    Text is as good as on the command line, but for a flag.
+    Text is as good as on the command line, except for a flag.
     """
     if isinstance(home, click.Option) and home.is_flag:
         return None if isinstance(item, bool) else "true or false"
@@ -116,4 +116,7 @@ def _wanted(home: click.Parameter, item: Any) -> str | None:
         return None if type(item) is int else "a whole number"
     if isinstance(home.type, click.types.FloatParamType):
         return None if type(item) in (int, float) else "a number"
+    numbers = getattr(home.type, "numbers", ())  # of a type that also takes a word
+    if numbers:
+        return None if type(item) in numbers else "a number, or a word in quotes"
     return "text in quotes"

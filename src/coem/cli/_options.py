@@ -164,6 +164,7 @@ class Directions(click.ParamType):
     """A number of latent directions, or the word auto or none."""
 
     name = "number"
+    numbers = (int,)
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the number."""

@@ -31,6 +31,7 @@ class Weight(click.ParamType):
     """A number between 0 and 1, or the word auto."""
 
     name = "weight"
+    numbers = (int, float)
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the weight."""

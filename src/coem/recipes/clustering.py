@@ -67,8 +67,8 @@ def cluster(
 ) -> Result:
     """Find groups of documents, and name them, as ``coem cluster`` does.
 
-    Several views teach each other (co-EM). Latent directions of the texts are a further view,
-    unless there are views of links or lists, or too few rows or words. Of several runs from
+    Several views teach each other (co-EM). Latent directions of the texts are a further view where
+    they help (see `latent`). Of several runs from
     different starts the one that agrees most with the others is kept.
 
     Parameters
@@ -98,8 +98,9 @@ def cluster(
         Words that a text counts at most: longer ones are scaled down. None counts all.
     latent : int, "auto" or None, default="auto"
         The number of latent directions of the texts, which are a further view. None leaves them
-        out. "auto" takes 100, unless there are views of links or lists, too few rows
-        or words, or several texts that find groups together.
+        out. "auto" takes 100, unless there are views of links or lists, too few rows or words, or
+        several texts that find groups together. The last needs a trial fit, which ``"fixed"``
+        evidence and k-means do without.
     method : {"em", "k-means"}, default="em"
         "em" fits mixtures. "k-means" is `SphericalKMeans` on the same views: every row goes to the
         nearest centre by angles. It has no probabilities, so `coem explain` has nothing to explain,

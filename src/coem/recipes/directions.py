@@ -15,6 +15,7 @@ from coem.views import Views
 
 ROUNDS = 60  # of the trial at most
 LEAST = 0.5  # the least share of the groups that texts must keep to do without directions
+SHARED = 0.25  # the least share of the rows that two texts must have for the trial to count
 
 
 def keep_directions(
@@ -36,7 +37,7 @@ def keep_directions(
     if share < LEAST:
         return views
     name = reader.latent_.name
-    reader.drop_latent()
+    reader.drop_latent().set_params(latent=None)  # so that a new fit of it is the same
     listener.note(
         "latent directions are left out: the views of text find groups together "
         "(--latent 100 uses them all the same)"
@@ -48,8 +49,12 @@ def kept_groups(views: Any, family: Any, k: int, settings: dict[str, Any]) -> fl
     """Return the effective number of groups of a trial fit, as a share of k.
 
     It is the exponential of the entropy of the sizes: 1 if all groups are of one size, and 1 / k if
-    one group has all rows.
+    one group has all rows. It is 0 if no two texts can teach each other, because all but one share
+    nothing with the others, or are empty in most rows: one text alone gets directions as well. It
+    is also 0 if there are more groups than rows in a trial.
     """
+    if k > SAMPLE:
+        return 0.0
     rows = np.arange(len(views))
     if len(rows) > SAMPLE:
         order = by_content([views[name] for name in views.names])
@@ -61,5 +66,8 @@ def kept_groups(views: Any, family: Any, k: int, settings: dict[str, Any]) -> fl
         # The trial may collapse or end early: that is what it finds out.
         warnings.simplefilter("ignore")
         labels = model.fit(views[rows]).labels_
+    speaking = np.array([name not in model.silent_views_ for name in views.names])
+    if ((~views.empty[rows] & speaking).sum(axis=1) > 1).mean() < SHARED:
+        return 0.0
     shares = np.bincount(labels)[np.unique(labels)] / len(labels)
     return float(np.exp(-(shares * np.log(shares)).sum())) / k

@@ -61,10 +61,11 @@ class LatentMixin:
         self : TextViews
             The transformer.
         """
+        check_is_fitted(self, "vocabulary_")
         if self.latent_ is not None:
             name, self.latent_ = self.latent_.name, None
             self.views_ = {view: spec for view, spec in self.views_.items() if view != name}
-            del self.vocabulary_[name]
+            self.vocabulary_ = {view: w for view, w in self.vocabulary_.items() if view != name}
         return self
 
     def _words(self, data):
@@ -75,7 +76,8 @@ class LatentMixin:
     def _learn_latent(self, data):
         """Return the view of latent directions by its name, or nothing if there is none."""
         self.latent_ = directions_for(self.latent, self.n_jobs)
-        if self.latent_ is None or self.latent_.name not in self.views_:
+        spec = {} if self.latent_ is None else self.views_.get(self.latent_.name, {})
+        if spec.get("kind") != "latent":
             self.latent_ = None
             return {}
         name, words = self.latent_.name, self._words(data)
