@@ -31,7 +31,7 @@ COLT 1998.
 _VIEWS = {
     "page": "page      word counts of the text of the page, its title included",
     "anchors": "anchors   word counts of the text of links to the page;\n"
-    "          with the default words 219 rows are zeros",
+    "          with the default words 221 rows are zeros",
 }
 _FOLDERS = {"page": "fulltext", "anchors": "inlinks"}  # of the archive
 
