@@ -19,6 +19,7 @@ NEWS, REUTERS, QUICK = "20 Newsgroups", "Reuters", "hitech"
 NB, EM = "naive Bayes", "EM"
 LENGTH = 600  # of all posts; the paper does not name its constant
 YES, NO = "yes", "no"
+FIRST = 0.02  # inverse temperature of annealing (Sec. 3.5.2)
 
 
 def classifier(**params: Any) -> MixtureClassifier:
@@ -158,7 +159,7 @@ def news5(data: str, length: int) -> tuple[Any, Any, Any]:
 
 @cache
 def annealing(
-    data: str, length: int, labels: int, seed: int, first: float = 0.02
+    data: str, length: int, labels: int, seed: int, first: float
 ) -> tuple[Any, Any, Any, Any]:
     """Return models of EM and of annealing (its classes by labels), and test rows and classes.
 

@@ -49,9 +49,7 @@ def judge(results: Results) -> Verdict:
         text = f"{size} labels: EM raises the accuracy from {low:.1f} to {high:.1f} % (p = {p:.2g})"
         claims.append(Claim(text, high.mean > low.mean and p < 0.05))
         for method, own, printed in zip((NB, EM), (low, high), paper, strict=False):
-            text = (
-                f"{size} labels, {method}: {own:.1f} %, within two errors of the paper's {printed}"
-            )
+            text = f"{size} labels, {method}: {own:.1f} %, within two errors of {printed} (paper)"
             claims.append(Claim(text, abs(own.mean - printed) <= 2 * own.error + 0.5))  # rounded
     return Verdict.of(claims)
 
@@ -78,5 +76,4 @@ def tabulate(results: Results) -> Table:
 def draw(results: Results, figure: Any) -> None:
     """Draw a line per method over the number of labels, on a log scale, as the paper does."""
     along: dict[str, Any] = {"labels": ("labelled posts", "accuracy, %"), "line": "method"}
-    (ax,) = charts(figure, results, "data", x="labels", y="accuracy", **along)
-    ax.set(xscale="log", ylim=(0, 100))
+    charts(figure, results, "data", x="labels", y="accuracy", **along)[0].set(xscale="log")
