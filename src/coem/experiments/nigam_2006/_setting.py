@@ -24,8 +24,8 @@ FIRST = 0.02  # inverse temperature of annealing (Sec. 3.5.2)
 
 def classifier(**params: Any) -> MixtureClassifier:
     """Return the algorithm of Table 3.1, which is naive Bayes if all rows are labelled."""
-    settings = {"family": "multinomial", "evidence": "fixed", "unlabeled_weight": 1.0, "tol": 1e-5}
-    return MixtureClassifier(**settings | params)
+    paper: dict[str, Any] = {"evidence": "fixed", "unlabeled_weight": 1.0, "family": "multinomial"}
+    return MixtureClassifier(**{**paper, "tol": 1e-5, **params})
 
 
 def hidden(y: Any, n_labelled: int) -> Any:
