@@ -62,7 +62,6 @@ compare: setup
 experiments: setup
 	$(BIN)/python benchmarks/few_labels.py --defaults
 	$(BIN)/python benchmarks/lengths.py
-	$(BIN)/python benchmarks/filtering.py --topics
 	$(BIN)/python benchmarks/groups.py
 	$(BIN)/python benchmarks/sizes.py
 	$(BIN)/python benchmarks/inits.py

@@ -1,0 +1,79 @@
+"""Nigam et al. (2006), Fig. 3.1: 20 Newsgroups, accuracy with and without 10,000 unlabelled posts.
+
+The last fifth of each group is the test set, 500 posts of each group have no label, and 300 make
+training sets that do not overlap: ten per size, or as many as there are. Posts are scaled to 600
+words (the paper names no length). Sec. 3.3 says what 20, 300 and 5,500 labels come to.
+"""
+
+import math
+from typing import Any
+
+from coem.experiments import Claim, Estimate, Results, Table, Verdict
+from coem.experiments.drawing import charts
+from coem.experiments.nigam_2006._setting import EM, NB, NEWS, QUICK, classifier, hidden, posts
+from coem.metrics import mcnemar, paired_t_test
+
+NEEDS, PER_CLASS = ("20newsgroups_19997", "cluto"), (1, 2, 5, 10, 15, 25, 50, 100, 275)
+PAPER = {20: (20, 35), 300: (52, 66), 5500: (76, 78)}
+
+
+def trials(quick: bool) -> list[dict[str, Any]]:
+    """Return one trial per training set."""
+    if quick:
+        return [{"data": QUICK, "per_class": n, "number": i} for n in (1, 10) for i in range(2)]
+    sets = [(n, i) for n in PER_CLASS for i in range(min(10, 299 // n))]
+    return [{"data": NEWS, "per_class": n, "number": i} for n, i in sets]
+
+
+def measure(data: str, per_class: int, number: int) -> list[dict[str, Any]]:
+    """Return the accuracies without and with unlabelled posts, and the p-value of McNemar."""
+    rows = posts(data)
+    train, n = rows.train([per_class] * len(rows.to_label), number)
+    X, y, truth = rows.X[train], rows.y[train], rows.y[rows.test]
+    models = {NB: classifier().fit(X[:n], y[:n]), EM: classifier().fit(X, hidden(y, n))}
+    found = {method: model.predict(rows.X[rows.test]) for method, model in models.items()}
+    p = mcnemar(truth, found[NB], found[EM]).p_value
+    return [
+        {"labels": n, "method": m, "accuracy": 100 * (f == truth).mean(), "n": len(truth), "p": p}
+        for m, f in found.items()
+    ]
+
+
+def judge(results: Results) -> Verdict:
+    """Ask at the sizes that the paper names whether EM is better, and how near the numbers are."""
+    claims = []
+    for (size,), mine in results.groups("labels").items():
+        if not (paper := PAPER.get(size, ())) and NEWS in results.unique("data"):
+            continue
+        (low, high), p = [_mean(mine.where(method=method)) for method in (NB, EM)], _p(mine)
+        text = f"{size} labels: EM raises the accuracy from {low:.1f} to {high:.1f} % (p = {p:.2g})"
+        claims.append(Claim(text, high.mean > low.mean and p < 0.05))
+        for method, own, printed in zip((NB, EM), (low, high), paper, strict=False):
+            text = f"{size} labels, {method}: {own:.1f} %, within two errors of {printed} (paper)"
+            claims.append(Claim(text, abs(own.mean - printed) <= 2 * own.error + 0.5))  # rounded
+    return Verdict.of(claims)
+
+
+def _mean(results: Results) -> Estimate:
+    """Return mean and standard error; of one training set, the error is that of the test set."""
+    mean, error, n = results.mean("accuracy")
+    of_test = math.sqrt(mean * (100 - mean) / results.values("n")[0])
+    return Estimate(mean, error if n > 1 else of_test, n)
+
+
+def _p(results: Results) -> float:
+    pair = results.paired("accuracy", method=(EM, NB), on=["number"])
+    return paired_t_test(*pair).p_value if len(pair[0]) > 1 else results.values("p")[0]
+
+
+def tabulate(results: Results) -> Table:
+    """Return the accuracies in %, methods side by side."""
+    table = results.pivot("accuracy", by=["labels"], across="method")
+    heads = [*table.columns, f"{NB} (paper)", f"{EM} (paper)"]
+    return Table(heads, [[*row, *PAPER.get(row[0], (None, None))] for row in table.rows])
+
+
+def draw(results: Results, figure: Any) -> None:
+    """Draw a line per method over the number of labels, on a log scale, as the paper does."""
+    along: dict[str, Any] = {"labels": ("labelled posts", "accuracy, %"), "line": "method"}
+    charts(figure, results, "data", x="labels", y="accuracy", **along)[0].set(xscale="log")
