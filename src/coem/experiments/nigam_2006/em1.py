@@ -59,6 +59,7 @@ def draw(results: Results, figure: Any) -> None:
     labels, by = ("round", "accuracy, %"), ("topic", "counts")
     along: dict[str, Any] = {"x": "round", "y": "accuracy", "line": "rule", "labels": labels}
     axes = charts(figure, by_rule(results), *by, columns=len(LENGTHS), **along)
+    figure.set_figwidth(6.5)  # for the legend
     for ax, (topic, _) in zip(axes, by_rule(results).groups(*by), strict=True):
         ax.set(xscale="symlog", ylim=(25, 100), xticks=ROUNDS, xticklabels=ROUNDS)
         ax.minorticks_off()

@@ -73,4 +73,5 @@ def draw(results: Results, figure: Any) -> None:
         ax.plot(ends.values("objective"), ends.values("accuracy"), "o", color="C1")
         ax.set(xlabel="log probability per story", ylabel="accuracy, %")
         ax.set_title(f"{ax.get_title()}, r = {_correlation(mine):.2f}")
+        ax.locator_params("x", nbins=4)
         ax.spines[["top", "right"]].set_visible(False)

@@ -74,4 +74,6 @@ def draw(results: Results, figure: Any) -> None:
     along: dict[str, Any] = {"x": "labels", "y": "accuracy", "line": "method"}
     names = "labels per class", "accuracy, %"
     for ax in charts(figure, results.where(first=FIRST), "length", labels=names, **along):
-        ax.set(xscale="log")
+        ticks = results.unique("labels")
+        ax.set(xscale="log", xticks=ticks, xticklabels=ticks)
+        ax.minorticks_off()
