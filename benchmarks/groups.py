@@ -70,7 +70,7 @@ def program(seen, k, seed, *, latent=True, longest=LENGTH, keep="central", evide
     texts = {view: X for view, X in short.items() if view not in LINKS}
     if latent and evidence == "auto" and len(texts) > 1:
         own = {view: family[view] for view in texts}
-        latent = kept_groups(Views(texts), own, k, {"threads": 1}) < LEAST
+        latent = kept_groups(Views(texts), own, k, threads=1) < LEAST
     views = short | seen["dense"] | (seen["latent"] if latent else {})
     family |= dict.fromkeys(set(views) - set(short), "von_mises_fisher")
     model = MixtureClusterer(k, family=family, evidence=evidence, max_iter=MAX_ITER, tol=TOL)

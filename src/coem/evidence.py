@@ -97,12 +97,20 @@ def _silent(shared: Array, linked: Array) -> Array:
     return np.asarray(owner != best)
 
 
+def sampled_rows(views: Sequence[Matrix]) -> Array:
+    """Return the numbers of some rows, or of all if they are few, chosen by their content."""
+    n_rows = views[0].shape[0]
+    if n_rows <= SAMPLE:
+        return np.arange(n_rows)
+    order = by_content([X if is_sparse(X) else np.nan_to_num(X) for X in views])
+    return np.sort(order[np.linspace(0, n_rows - 1, SAMPLE).astype(np.intp)])
+
+
 def sample(part: Partition) -> Partition:
     """Return some rows, chosen by their content, so that the order of rows does not matter."""
     if part.n_rows <= SAMPLE:
         return Partition(part.views, part.empty, part.weight)
-    order = by_content([np.nan_to_num(X) if not is_sparse(X) else X for X in part.views])
-    rows = np.sort(order[np.linspace(0, part.n_rows - 1, SAMPLE).astype(np.intp)])
+    rows = sampled_rows(part.views)
     return Partition(
         tuple(X[rows] for X in part.views),
         None if part.empty is None else part.empty[rows],

@@ -88,7 +88,9 @@ def test_a_run_that_was_stopped_goes_on(steps, tmp_path):
     assert go(steps, tmp_path) == [("b", 1), ("b", 2)]
 
 
-@pytest.mark.parametrize("torn", [b'{"key": "12', b'{"key": "12\n', b"\xff\xfe", b"[]\n", b"7"])
+@pytest.mark.parametrize(
+    "torn", [b'{"key": "12', b'{"key": "12\n', b"\xff\xfe", b"[]\n", b"{}", b"7"]
+)
 def test_a_torn_line_is_no_result_and_costs_none(steps, tmp_path, torn):
     go(steps, tmp_path)
     runs = tmp_path / "paper" / "steps" / "runs.jsonl"
@@ -124,6 +126,16 @@ def test_a_figure_has_no_time_and_no_style_of_a_user(steps, tmp_path, monkeypatc
 def test_quick_results_say_so(steps, tmp_path):
     assert len(go(steps, tmp_path, quick=True)) == 2
     assert json.loads((tmp_path / "paper" / "steps" / "verdict.json").read_text())["quick"]
+
+
+def test_a_quick_run_does_not_replace_a_full_one(steps, tmp_path):
+    go(steps, tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(FileExistsError, match="has the results of a full run"):
+        go(steps, tmp_path, quick=True)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    go(steps, tmp_path / "quick", quick=True)
+    go(steps, tmp_path / "quick")  # a full run replaces a quick one
 
 
 def test_a_trial_may_measure_several_rows(steps, tmp_path):

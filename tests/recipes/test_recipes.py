@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from sklearn.base import clone
 
 import coem
+from coem import evidence
 from coem.cli import main
 from coem.recipes import Listener, directions, how_many
 from coem.text import Embed
@@ -498,7 +499,7 @@ def test_the_effective_number_of_groups():
     views = coem.Views(a=rng.poisson(40 * topics[truth]), b=rng.poisson(40 * topics[truth]))
     shares = np.array([0.7, 0.1, 0.1, 0.1])
     want = np.exp(-(shares * np.log(shares)).sum()) / 4
-    assert directions.kept_groups(views, "multinomial", 4, {}) == pytest.approx(want)
+    assert directions.kept_groups(views, "multinomial", 4) == pytest.approx(want)
 
 
 def constant(table):
@@ -529,7 +530,7 @@ def test_a_reader_without_directions_makes_none_when_it_is_fitted_again():
 
 
 def test_more_groups_than_rows_of_a_trial_keep_directions(monkeypatch):
-    monkeypatch.setattr(directions, "SAMPLE", 4)
+    monkeypatch.setattr(evidence, "SAMPLE", 4)
     found = coem.cluster(two_texts(), views=BOTH, k=5, restarts=2)
     assert "latent" in found.model.view_names_
 

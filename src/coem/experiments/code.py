@@ -1,7 +1,7 @@
 """Which code measures: what the function `measure` of an experiment uses, and nothing else.
 
 A trial is run again if this code has changed. What only chooses trials, judges, tabulates or draws
-is no part of it, and neither are docstrings, comments and empty lines.
+does not count, nor do docstrings, comments and empty lines.
 """
 
 import ast

@@ -72,6 +72,8 @@ def run(
     folder = Path(out, *experiment.name.split("/"))
     folder.mkdir(parents=True, exist_ok=True)
     trials = _trials(experiment, quick)
+    if quick:
+        _check_replaceable(folder / VERDICT)
     if again:
         (folder / RUNS).unlink(missing_ok=True)
     done = {key: line for key, line in _read(folder / RUNS) if key in trials}
@@ -97,6 +99,15 @@ def run(
     )
     _write(folder, experiment, outcome, render(experiment.draw, results), quick)
     return outcome
+
+
+def _check_replaceable(verdict: Path) -> None:
+    """Refuse to replace the results of a full run by those of a quick one."""
+    if verdict.is_file() and not json.loads(verdict.read_text(encoding="utf-8"))["quick"]:
+        raise FileExistsError(
+            f"{verdict.parent} has the results of a full run, which a quick run would replace; "
+            "write to another folder (--out)"
+        )
 
 
 # -- trials ----------------------------------------------------------------------------------------
@@ -145,7 +156,7 @@ def _key(experiment: Experiment, trial: Mapping[str, Any]) -> str:
 
 
 def _read(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the keys and results of earlier trials; a line that was torn off is none."""
+    """Yield the keys and results of earlier trials; half a line is left out."""
     if not path.exists():
         return
     for line in path.read_bytes().splitlines():
@@ -153,7 +164,7 @@ def _read(path: Path) -> Iterator[tuple[str, Any]]:
             found = json.loads(line)
         except ValueError:
             continue
-        if isinstance(found, dict):
+        if isinstance(found, dict) and "key" in found:
             yield found["key"], found
 
 

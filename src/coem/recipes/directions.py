@@ -4,10 +4,10 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy.stats import entropy
 
 from coem.estimators import MixtureClusterer
-from coem.evidence import SAMPLE
-from coem.initialise.seeds import by_content
+from coem.evidence import sampled_rows
 from coem.recipes.defaults import TOL
 from coem.recipes.listener import Listener
 from coem.recipes.views import families, n_jobs
@@ -33,7 +33,9 @@ def keep_directions(
         return views
     family = {name: found for name, found in families(reader).items() if name in texts}
     with listener.fitting("a trial without latent directions", None):
-        share = kept_groups(Views({name: views[name] for name in texts}), family, k, settings)
+        share = kept_groups(
+            Views({name: views[name] for name in texts}), family, k, n_jobs(settings)
+        )
     if share < LEAST:
         return views
     name = reader.latent_.name
@@ -45,7 +47,7 @@ def keep_directions(
     return Views({view: views[view] for view in views.names if view != name})
 
 
-def kept_groups(views: Any, family: Any, k: int, settings: dict[str, Any]) -> float:
+def kept_groups(views: Any, family: Any, k: int, threads: int | None = None) -> float:
     """Return the effective number of groups of a trial fit, as a share of k.
 
     It is the exponential of the entropy of the sizes: 1 if all groups are of one size, and 1 / k if
@@ -53,14 +55,11 @@ def kept_groups(views: Any, family: Any, k: int, settings: dict[str, Any]) -> fl
     nothing with the others, or are empty in most rows: one text alone gets directions as well. It
     is also 0 if there are more groups than rows in a trial.
     """
-    if k > SAMPLE:
+    rows = sampled_rows([views[name] for name in views.names])
+    if k > len(rows):
         return 0.0
-    rows = np.arange(len(views))
-    if len(rows) > SAMPLE:
-        order = by_content([views[name] for name in views.names])
-        rows = np.sort(order[np.linspace(0, len(rows) - 1, SAMPLE).astype(np.intp)])
     model = MixtureClusterer(
-        k, family=family, max_iter=ROUNDS, tol=TOL, n_jobs=n_jobs(settings), random_state=0
+        k, family=family, max_iter=ROUNDS, tol=TOL, n_jobs=threads, random_state=0
     )
     with warnings.catch_warnings():
         # The trial may collapse or end early: that is what it finds out.
@@ -69,5 +68,4 @@ def kept_groups(views: Any, family: Any, k: int, settings: dict[str, Any]) -> fl
     speaking = np.array([name not in model.silent_views_ for name in views.names])
     if ((~views.empty[rows] & speaking).sum(axis=1) > 1).mean() < SHARED:
         return 0.0
-    shares = np.bincount(labels)[np.unique(labels)] / len(labels)
-    return float(np.exp(-(shares * np.log(shares)).sum())) / k
+    return float(np.exp(entropy(np.bincount(labels)))) / k

@@ -60,7 +60,7 @@ def latent_of(settings: dict[str, Any]) -> int | str | None:
 
 
 def check_directions(settings: dict[str, Any], documents: Documents) -> None:
-    """Refuse views of numbers, which are no directions; guessed views never are numbers."""
+    """Refuse views of numbers, which have no direction. Guessed views are never numbers."""
     chosen = parse_views(chosen_views(settings, documents.table.column_names))
     for name, spec in chosen.items():
         if spec["kind"] == "number":
