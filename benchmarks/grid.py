@@ -169,7 +169,7 @@ def judge(seen, n_labels, seed):
 
 
 def trust(name, sizes, seeds):
-    """Return accuracy, mean probability and calibration error, of own unlabelled and of new rows.
+    """Return accuracy, mean probability and calibration errors, of own unlabelled and of new rows.
 
     A fifth of the rows is new: the fit does not see them.
     """
@@ -192,8 +192,17 @@ def trust(name, sizes, seeds):
 def believed(y, proba, model):
     codes = model.classes_[proba.argmax(axis=1)]
     known = np.isin(y, model.classes_)  # a rare class may have no row in the fit
-    error = expected_calibration_error(y[known], proba[known], classes=model.classes_)
-    return (codes == y)[known].mean(), proba[known].max(axis=1).mean(), error
+    y, proba = y[known], proba[known]
+    error = expected_calibration_error(y, proba, classes=model.classes_)
+    return (codes[known] == y).mean(), proba.max(axis=1).mean(), error, error_of_chance(proba)
+
+
+def error_of_chance(proba, n_draws=100):
+    """Return the mean calibration error if classes are drawn from the probabilities themselves."""
+    rng, sums = np.random.default_rng(0), proba.cumsum(axis=1)
+    draws = ((rng.random((len(sums), 1)) * sums[:, -1:] > sums).sum(1) for _ in range(n_draws))
+    classes = np.arange(proba.shape[1])
+    return np.mean([expected_calibration_error(y, proba, classes=classes) for y in draws])
 
 
 def report_trust(names, sizes, seeds):
@@ -209,7 +218,7 @@ def report_trust(names, sizes, seeds):
     print(flush=True)
 
 
-FIGURES = "accuracy", "probability", "ECE"
+FIGURES = "accuracy", "probability", "ECE", "ECE of chance"
 
 
 def report(title, names, sizes, seeds):

@@ -162,15 +162,14 @@ def _scaled(gaps: Array, scale: Array) -> Array:
     return np.asarray(log_softmax(-scaled, axis=1))
 
 
-def pool_weights(
+def pool_settings(
     votes: Sequence[Array], truth: Array, prior: Sequence[float], weight: Array | None = None
 ) -> Array:
-    """Return how much each of several models counts in their pool.
+    """Return how much each of several models counts in their pool, and the limit of its evidence.
 
-    The log probabilities of the pool are the sum of those of the models, each times its weight,
-    normalised again (a logarithmic opinion pool). The weights have the least log loss; one that is
-    e times that of `prior`, or 1 / e of it, costs 1 nat more. So few rows leave the weights where
-    they were, and many rows decide.
+    See `pool` for their meaning. They have the least log loss; a number that is e times that of
+    `prior`, or 1 / e of it, costs 1 nat more. So few rows leave the numbers where they were, and
+    many rows decide.
 
     Parameters
     ----------
@@ -179,41 +178,85 @@ def pool_weights(
     truth : ndarray of int of shape (n_rows,)
         The column of the class of each row.
     prior : sequence of float
-        The weight of each model if there are no rows.
+        The weight of each model, and the limit, if there are no rows.
     weight : ndarray of shape (n_rows,), optional
         Weights of the rows.
 
     Returns
     -------
-    weights : ndarray of shape (n_models,)
+    settings : ndarray of shape (n_models + 1,)
+        The weights of the models, and the limit.
     """
     table = np.stack([floored(vote) for vote in votes])  # (n_models, n_rows, n_classes)
     start = np.log(np.asarray(prior, dtype=np.float64))
     mass = np.ones(len(truth)) if weight is None else weight
-    right = table[:, np.arange(len(truth)), truth]
+    rows = np.arange(len(truth))
 
-    def loss(log_weights: Array) -> tuple[float, Array]:
-        weights = np.exp(log_weights)
-        log_proba = log_softmax(np.tensordot(weights, table, axes=1), axis=1)
-        expected = (table * np.exp(log_proba)).sum(axis=2)
-        off = log_weights - start
-        value = -float(mass @ log_proba[np.arange(len(truth)), truth]) + float(off @ off)
-        return value, weights * ((expected - right) @ mass) + 2 * off
+    def loss(log_settings: Array) -> tuple[float, Array]:
+        weights, limit = np.exp(log_settings[:-1]), np.exp(log_settings[-1])
+        total = np.tensordot(weights, table, axes=1)
+        best = total.argmax(axis=1)
+        # How far each class is below the best, and how that changes with each log weight.
+        gaps = total[rows, best][:, np.newaxis] - total
+        slopes = (table[:, rows, best][..., np.newaxis] - table) * weights[
+            :, np.newaxis, np.newaxis
+        ]
+        evidence = gaps.mean(axis=1)
+        scale = limit / (limit + evidence)
+        log_proba = log_softmax(-gaps * scale[:, np.newaxis], axis=1)
+        pull = -np.exp(log_proba)
+        pull[rows, truth] += 1.0  # what lowers the loss, by class
+        along = (pull * gaps).sum(axis=1)
+        by_weight = scale * (pull * slopes).sum(axis=2)
+        by_weight -= along * scale**2 / limit * slopes.mean(axis=2)
+        by_limit = along * scale * (1.0 - scale)
+        off = log_settings - start
+        value = -float(mass @ log_proba[rows, truth]) + float(off @ off)
+        return value, np.append(by_weight @ mass, by_limit @ mass) + 2 * off
 
     bounds = [(value - 5.0, value + 5.0) for value in start]
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
     return np.asarray(np.exp(found.x))
 
 
-def pool(votes: Sequence[Array], weights: Array) -> Array:
-    """Return the log P(class | row) of a pool of models; see `pool_weights`.
+def pool(votes: Sequence[Array], settings: Array) -> Array:
+    """Return the log P(class | row) of a pool of models.
 
-    `weights` are those of the models, (n_models,), or those of the models for each row,
-    (n_rows, n_models).
+    The log probabilities of the pool are the sum of those of the models, each times its weight,
+    normalised again (a logarithmic opinion pool), and no row has more evidence than the limit, as
+    in `bounded` with all classes alike.
+
+    Parameters
+    ----------
+    votes : sequence of ndarray of shape (n_rows, n_classes)
+        Log P(class | row) by each model.
+    settings : ndarray of shape (n_models + 1,) or (n_rows, n_models + 1)
+        The weights of the models and the limit, for all rows or for each.
+
+    Returns
+    -------
+    log_proba : ndarray of shape (n_rows, n_classes)
     """
-    columns = np.atleast_2d(weights).T[..., np.newaxis]  # (n_models, 1 or n_rows, 1)
+    return np.asarray(log_softmax(_sum_of_votes(votes, counted(votes, settings)), axis=1))
+
+
+def counted(votes: Sequence[Array], settings: Array) -> Array:
+    """Return what each model counts in each row, of shape (n_rows, n_models): the limit included.
+
+    `pool` has the parameters.
+    """
+    settings = np.atleast_2d(settings)
+    weights, limits = settings[:, :-1], settings[:, -1]
+    total = _sum_of_votes(votes, weights)
+    _, evidence = _gaps(total, np.full(total.shape[1], 1.0 / total.shape[1]))
+    return np.asarray(weights / (1.0 + evidence / limits)[:, np.newaxis])
+
+
+def _sum_of_votes(votes: Sequence[Array], weights: Array) -> Array:
+    """Return the sum of the log probabilities of models by weights of shape (1 or n_rows, n)."""
+    columns = weights.T[..., np.newaxis]
     total = sum(weight * floored(vote) for vote, weight in zip(votes, columns, strict=True))
-    return np.asarray(log_softmax(total, axis=1))
+    return np.asarray(total)
 
 
 def floored(log_proba: Array) -> Array:

@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression
 
 import coem
 from coem import MixtureClassifier, Not, PooledClassifier, Views
-from coem.calibration import pool, pool_weights
+from coem.calibration import bounded, pool, pool_settings
 from coem.estimators import _linear
-from coem.estimators._pool import TRUST_IN_LABELS
+from coem.estimators._pool import NEW, OWN, PRIOR, TRUST_IN_LABELS
 from coem.report import read, tell
 
 N, K = 300, 3
@@ -69,11 +69,11 @@ def slow_regression(rows, labels):
 
 def test_a_pool_without_held_out_labels_is_that_of_a_twin():
     model = fitted(ONE)
-    assert (model.pool_.mixture, model.pool_.linear) == (0.1, 1.0)
+    assert tuple(model.pool_[name] for name in NEW) == PRIOR
     assert not len(model.held_out_.rows)
     mixture = clone(MIXTURE).fit(Views(VIEWS), ONE)
-    votes = 0.1 * mixture.predict_log_proba(Views(VIEWS)) + slow_regression(ONE >= 0, ONE)
-    wanted = votes - logsumexp(votes, axis=1, keepdims=True)
+    votes = mixture.predict_log_proba(Views(VIEWS)), slow_regression(ONE >= 0, ONE)
+    wanted = slow_pool(votes, PRIOR)
     np.testing.assert_allclose(model.predict_log_proba(Views(VIEWS)), wanted, atol=2e-3)
     assert (model.labels_ == wanted.argmax(axis=1)).mean() > 0.99
 
@@ -91,14 +91,12 @@ def test_held_out_rows_stay_in_the_fit_without_their_labels():
         one = clone(MIXTURE).fit(Views(VIEWS), hidden)
         mixtures[folds == fold] = one.predict_log_proba(Views(VIEWS)[test])
         regressions[folds == fold] = slow_regression(hidden >= 0, hidden)[test]
-    weights = slow_weights([mixtures, regressions], TEN[rows])
-    own = [model.pool_.own_mixture, model.pool_.own_linear]
-    np.testing.assert_allclose(own, weights, rtol=0.01)
+    settings = slow_settings([mixtures, regressions], TEN[rows])
+    np.testing.assert_allclose([model.pool_[name] for name in OWN], settings, rtol=0.01)
     for fold in range(5):
         others = folds != fold
-        weights = slow_weights([mixtures[others], regressions[others]], TEN[rows[others]])
-        votes = weights[0] * mixtures[~others] + weights[1] * regressions[~others]
-        proba = np.exp(log_softmax(votes, axis=1))
+        settings = slow_settings([mixtures[others], regressions[others]], TEN[rows[others]])
+        proba = np.exp(slow_pool([mixtures[~others], regressions[~others]], settings))
         np.testing.assert_allclose(model.held_out_.proba[~others], proba, atol=5e-3)
     right = model.held_out_.proba.argmax(axis=1) == TEN[rows]
     assert model.pool_.accuracy == pytest.approx(right.mean())
@@ -115,33 +113,40 @@ def test_new_rows_are_judged_by_fits_without_the_held_out_rows():
         mixtures[folds == fold] = one.predict_log_proba(Views(VIEWS)[test])
         known = np.setdiff1d(np.flatnonzero(TEN >= 0), test)
         regressions[folds == fold] = slow_regression(known, TEN)[test]
-    weights = slow_weights([mixtures, regressions], TEN[rows])
-    found = [model.pool_.mixture, model.pool_.linear]
-    np.testing.assert_allclose(found, weights, rtol=0.01)
+    settings = slow_settings([mixtures, regressions], TEN[rows])
+    np.testing.assert_allclose([model.pool_[name] for name in NEW], settings, rtol=0.01)
     views = {name: np.asarray(X.todense()) if sp.issparse(X) else X for name, X in VIEWS.items()}
     new = Views({name: X + (name == "points") * 1e-9 for name, X in views.items()})
-    votes = weights[0] * model.mixture_.predict_log_proba(new) + weights[1] * slow_regression(
-        TEN >= 0, TEN
-    )
-    wanted = np.exp(log_softmax(votes, axis=1))
+    votes = model.mixture_.predict_log_proba(new), slow_regression(TEN >= 0, TEN)
+    wanted = np.exp(slow_pool(votes, settings))
     np.testing.assert_allclose(model.predict_proba(new), wanted, atol=0.01)
     np.testing.assert_array_equal(  # own rows are known, dense or sparse
         model.predict_proba(Views(views)).argmax(axis=1), model.labels_
     )
 
 
-def slow_weights(votes, truth, prior=(0.1, 1.0)):
-    """Return the weights of the models by a search without derivatives."""
+def slow_pool(votes, settings):
+    """Return log P(class | row) of a pool, row by row."""
+    *weights, limit = settings
+    rows = []
+    for parts in zip(*votes, strict=True):
+        total = sum(w * part for w, part in zip(weights, parts, strict=True))
+        evidence = sum(total.max() - value for value in total) / len(total)
+        total = total * limit / (limit + evidence)
+        rows.append(total - logsumexp(total))
+    return np.array(rows)
+
+
+def slow_settings(votes, truth, prior=PRIOR):
+    """Return weights and limit by a search without derivatives."""
 
     def loss(off):
-        total = 0.0
-        for i, c in enumerate(truth):
-            vote = sum(p * np.exp(o) * v[i] for p, o, v in zip(prior, off, votes, strict=True))
-            total -= vote[c] - logsumexp(vote)
-        return total + (off**2).sum()
+        log_proba = slow_pool(votes, prior * np.exp(off))
+        return -sum(row[c] for row, c in zip(log_proba, truth, strict=True)) + (off**2).sum()
 
-    options = {"xatol": 1e-8, "fatol": 1e-10, "maxiter": 2000}
-    return prior * np.exp(minimize(loss, np.zeros(2), method="Nelder-Mead", options=options).x)
+    options = {"xatol": 1e-6, "fatol": 1e-9, "maxiter": 2000}
+    found = minimize(loss, np.zeros(len(prior)), method="Nelder-Mead", options=options)
+    return prior * np.exp(found.x)
 
 
 def random_votes(n=80, seed=1):
@@ -152,11 +157,33 @@ def random_votes(n=80, seed=1):
     return [good, bad], truth
 
 
-def test_weights_are_those_of_a_twin_and_a_model_that_guesses_loses_its_vote():
+def test_settings_are_those_of_a_twin_and_a_model_that_guesses_loses_its_vote():
     votes, truth = random_votes()
-    found = pool_weights(votes, truth, (1.0, 1.0))
-    np.testing.assert_allclose(found, slow_weights(votes, truth, (1.0, 1.0)), rtol=1e-4)
-    assert found[1] < 0.1 < found[0]
+    prior = 1.0, 1.0, 5.0
+    found = pool_settings(votes, truth, prior)
+    np.testing.assert_allclose(found, slow_settings(votes, truth, prior), rtol=1e-4)
+    assert found[1] < 0.2 < found[0]
+    np.testing.assert_allclose(pool(votes, found), slow_pool(votes, found), atol=1e-12)
+
+
+def test_the_limit_falls_if_sure_rows_are_as_often_wrong_as_others():
+    """Rows of all lengths are right in three of four cases, however sure the models are."""
+    rng = np.random.default_rng(0)
+    said, truth = rng.integers(K, size=400), rng.integers(K, size=400)
+    truth = np.where(rng.random(400) < 0.75, said, truth)
+    votes = [log_softmax(rng.uniform(2, 200, size=(400, 1)) * np.eye(K)[said], axis=1)]
+    weight, limit = pool_settings(votes, truth, (1.0, 10.0))
+    assert limit < 3
+    sure = np.exp(pool(votes, np.array([weight, limit]))).max(axis=1)
+    right = (said == truth).mean()
+    for part in np.array_split(np.argsort(votes[0].max(axis=1)), 3):
+        assert abs(sure[part].mean() - right) < 0.12
+
+
+def test_a_pool_of_one_model_is_bounded_by_its_limit():
+    (vote, _), _ = random_votes()
+    wanted = bounded(2 * vote, np.full(K, 1 / K), 3.0)
+    np.testing.assert_allclose(pool([vote], np.array([2.0, 3.0])), wanted, atol=1e-12)
 
 
 def test_a_row_of_weight_two_counts_as_two_rows():
@@ -164,19 +191,19 @@ def test_a_row_of_weight_two_counts_as_two_rows():
     weight = np.ones(len(truth))
     weight[::3] = 2
     twice = np.repeat(np.arange(len(truth)), weight.astype(int))
-    one = pool_weights(votes, truth, (1.0, 1.0), weight)
-    other = pool_weights([vote[twice] for vote in votes], truth[twice], (1.0, 1.0))
+    one = pool_settings(votes, truth, PRIOR, weight)
+    other = pool_settings([vote[twice] for vote in votes], truth[twice], PRIOR)
     np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
-def test_without_rows_the_weights_are_the_prior():
+def test_without_rows_the_settings_are_the_prior():
     votes, truth = random_votes(0)
-    np.testing.assert_allclose(pool_weights(votes, truth, (0.1, 1.0)), (0.1, 1.0))
+    np.testing.assert_allclose(pool_settings(votes, truth, PRIOR), PRIOR)
 
 
 def test_no_model_alone_can_rule_out_a_class():
     sure = np.log([[1.0, 1e-300]]) * [[1, np.inf]]
-    both = pool([sure, np.log([[0.4, 0.6]])], np.array([0.001, 1.0]))
+    both = pool([sure, np.log([[0.4, 0.6]])], np.array([0.001, 1.0, 10.0]))
     assert np.isfinite(both).all()
 
 

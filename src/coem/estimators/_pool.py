@@ -1,7 +1,7 @@
 """How a pool finds the weights of its models, and what its features say."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from coem.calibration import pool, pool_weights
+from coem.calibration import pool, pool_settings
 from coem.estimators._held_out import Split, held_out, like, splits_of
 from coem.estimators._labelled import RULE
 from coem.estimators._linear import LinearModel, features_of
@@ -22,7 +22,9 @@ from coem.records import Records
 from coem.typing import Array
 from coem.views import Views, row_keys
 
-PRIOR = 0.1, 1.0  # the weights of mixture and regression before any label is held out
+PRIOR = 0.1, 1.0, 10.0  # weights of mixture and regression, limit, before any label is held out
+NEW = "mixture", "linear", "limit"  # the settings of new rows, in the order of PRIOR
+OWN = "own_mixture", "own_linear", "own_limit"  # those of rows of the fit
 TRUST_IN_LABELS = 0.3  # what the class shares of the labels count, per unlabelled row
 
 
@@ -147,19 +149,18 @@ def _weights(
 
 
 def weigh(ballot: Ballot, found: Votes, answers: Sequence[Array]) -> tuple[Bunch, Bunch]:
-    """Return the weights of the pool, and what it says of the rows that were held out.
+    """Return the settings of the pool, and what it says of the rows that were held out.
 
-    `answers` are those of the regression, fold by fold. What is said of a fold is by the weights
+    `answers` are those of the regression, fold by fold. What is said of a fold is by the settings
     that the other folds give. A mixture is surer of rows that it was fitted to than of new ones, so
-    that each kind of rows has weights of its own.
+    that each kind of rows has settings of its own.
     """
     n_classes = len(ballot.knowledge.classes)
     tests = [test for _, test in found.splits]
     if not tests:
         nothing = np.zeros(0, dtype=np.intp)
         empty = Bunch(rows=nothing, folds=nothing, proba=np.zeros((0, n_classes)))
-        prior = Bunch(mixture=PRIOR[0], linear=PRIOR[1], own_mixture=PRIOR[0], own_linear=PRIOR[1])
-        return Bunch(**prior, log_change=np.zeros(n_classes)), empty
+        return Bunch(**_named(PRIOR, PRIOR), log_change=np.zeros(n_classes)), empty
     rows = np.concatenate(tests)
     folds = np.repeat(np.arange(len(tests)), [len(test) for test in tests])
     votes, truth = (found.log_proba, np.concatenate(answers)), ballot.knowledge.codes[rows]
@@ -168,18 +169,14 @@ def weigh(ballot: Ballot, found: Votes, answers: Sequence[Array]) -> tuple[Bunch
     for fold in range(len(tests)):
         mine = folds == fold
         others = ~mine
-        weights = pool_weights([v[others] for v in votes], truth[others], PRIOR, mass[others])
-        log_proba[mine] = pool([v[mine] for v in votes], weights)
-    own_mixture, own_linear = pool_weights(votes, truth, PRIOR, mass).tolist()
-    of_new = found.log_proba_new, votes[1]
-    mixture, linear = pool_weights(of_new, truth, PRIOR, mass).tolist()
+        settings = pool_settings([v[others] for v in votes], truth[others], PRIOR, mass[others])
+        log_proba[mine] = pool([v[mine] for v in votes], settings)
+    own = pool_settings(votes, truth, PRIOR, mass)
+    new = pool_settings((found.log_proba_new, votes[1]), truth, PRIOR, mass)
     proba = np.exp(log_proba)
     right = proba.argmax(axis=1) == truth
     figures = Bunch(
-        mixture=mixture,
-        linear=linear,
-        own_mixture=own_mixture,
-        own_linear=own_linear,
+        **_named(new, own),
         log_change=np.zeros(n_classes),
         n_rows=len(rows),
         accuracy=float(np.average(right, weights=mass)),
@@ -187,6 +184,11 @@ def weigh(ballot: Ballot, found: Votes, answers: Sequence[Array]) -> tuple[Bunch
         ece=expected_calibration_error(truth, proba, sample_weight=mass),
     )
     return figures, Bunch(rows=rows, folds=folds, proba=proba)
+
+
+def _named(new: Iterable[float], own: Iterable[float]) -> dict[str, float]:
+    """Return the settings of new and of own rows by their names."""
+    return dict(zip(NEW + OWN, map(float, (*new, *own)), strict=True))
 
 
 def shares_of(ballot: Ballot) -> Array:
@@ -236,7 +238,7 @@ def explained(
 ) -> list[Bunch]:
     """Return which features speak for the best class of each row, against the second best.
 
-    `weights` (n_rows, 2) are those of mixture and regression for each row.
+    `weights` (n_rows, 2) are what mixture and regression count in each row.
     """
     pairs = np.argsort(-log_proba, axis=1, kind="stable")[:, :2]
     features = features_of(linear.scales, mixture.families_, views)

@@ -1,7 +1,11 @@
 """Checks of what a pool is given, before any work."""
 
+from numbers import Integral, Real
+from typing import Any
+
 import numpy as np
 
+from coem.checks import check_choice, check_number
 from coem.estimators._held_out import is_leave_one_out
 from coem.estimators._subtopics import is_choice
 from coem.estimators.classifier import MixtureClassifier
@@ -9,7 +13,26 @@ from coem.labels import Knowledge
 from coem.typing import Array
 
 
-def check_mixture(mixture: MixtureClassifier) -> None:
+def is_mixture(value: Any) -> bool:
+    """Return whether a pool takes this for its mixture."""
+    return value is None or isinstance(value, MixtureClassifier)
+
+
+def check_params(model: Any) -> None:
+    """Raise unless the parameters of a `PooledClassifier` are usable."""
+    if not is_mixture(model.mixture):
+        raise ValueError(f"mixture must be None or a MixtureClassifier, got {model.mixture!r}")
+    check_choice("class_shares", model.class_shares, ("auto", "labels"))
+    check_number("C", model.C, Real, 0)
+    if not 0 < model.C < np.inf:
+        raise ValueError(f"C must be above 0 and finite, got {model.C!r}")
+    if isinstance(model.cv, Real | str):
+        check_number("cv", model.cv, Integral, 2)
+    if model.mixture is not None:
+        _check_mixture(model.mixture)
+
+
+def _check_mixture(mixture: MixtureClassifier) -> None:
     """Raise if a mixture has parameters that need one fit only, or rows of their own."""
     for name, used in (
         ("calibrate", mixture.calibrate),

@@ -7,6 +7,7 @@ import numpy as np
 
 from coem.estimators._base import BaseMixture
 from coem.estimators._linear import LinearModel, ViewScale, Weights
+from coem.estimators._pool import NEW, OWN
 from coem.estimators.aspect import AspectModel
 from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer
@@ -143,7 +144,7 @@ def check_pool(model: PooledClassifier) -> None:
     need(bool(np.isfinite(model.pool_.log_change).all()), "pool_")
     own = model._own_rows
     need(isinstance(own, np.ndarray) and own.dtype == np.int64 and own.ndim == 1, "the rows")
-    for name in ("mixture", "linear", "own_mixture", "own_linear"):
+    for name in NEW + OWN:
         value = model.pool_[name]
         need(isinstance(value, Real) and 0 < float(value) < np.inf, "pool_")
 

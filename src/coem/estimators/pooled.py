@@ -1,6 +1,5 @@
 """Classification by a mixture and a linear classifier together."""
 
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -9,11 +8,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from coem.calibration import pool
-from coem.checks import check_choice, check_number, check_weight, undo_on_error
+from coem.calibration import counted, pool
+from coem.checks import check_weight, undo_on_error
 from coem.estimators._linear import LinearModel, encoded, features_of, fit_linear, scale_of
-from coem.estimators._pool import Ballot, Votes, explained, find_shares, shares_of, vote, weigh
-from coem.estimators._pool_checks import check_exact, check_mixture
+from coem.estimators._pool import (
+    NEW,
+    OWN,
+    Ballot,
+    Votes,
+    explained,
+    find_shares,
+    shares_of,
+    vote,
+    weigh,
+)
+from coem.estimators._pool_checks import check_exact, check_params, is_mixture
 from coem.estimators.classifier import MixtureClassifier
 from coem.input import read_views
 from coem.io.model_file import Saves
@@ -37,6 +46,10 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
 
     .. math:: \log P(c \mid x) = a \log P_{mixture}(c \mid x) + b \log P_{linear}(c \mid x)
         + \log \frac{P(c)}{P_{labels}(c)} + const
+
+    A row with much evidence has smaller weights: they are multiplied by
+    limit / (limit + evidence), where the evidence is how far all classes are below the best one,
+    on average. So a long text is no surer than the held-out labels allow.
 
     The last part is the change of the class shares from the labelled rows to the others, which EM
     finds (Saerens, Latinne & Decaestecker 2002): people label as many rows of a rare class as of a
@@ -71,12 +84,12 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     linear_ : LinearModel
         The fitted regression: `weights` by view, with `columns` and `coef`, and `intercept`.
     pool_ : Bunch
-        `mixture` and `linear`, the weights a and b for new rows; `own_mixture` and `own_linear`,
-        those for rows of the fit, of which a mixture is surer; and `log_change`, of shape
-        (n_classes,), the change of the class shares. If rows were held out: their number `n_rows`,
-        and the `accuracy`, `log_loss` and `ece` (expected calibration error) of the pool on them
-        as rows of the fit, each with weights that were found on the other folds, and with the
-        class shares of the labels.
+        `mixture` and `linear`, the weights a and b for new rows, and the `limit` of the evidence,
+        in nats; `own_mixture`, `own_linear` and `own_limit`, those for rows of the fit, of which a
+        mixture is surer; and `log_change`, of shape (n_classes,), the change of the class shares.
+        If rows were held out: their number `n_rows`, and the `accuracy`, `log_loss` and `ece`
+        (expected calibration error) of the pool on them as rows of the fit, each with settings
+        that were found on the other folds, and with the class shares of the labels.
     held_out_ : Bunch
         The held-out `rows`, the number of their `folds`, and their `proba`, of shape
         (n_held_out, n_classes); without any rows if nothing was held out.
@@ -96,8 +109,8 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     A row that was in the fit is judged by weights that were found on rows in the fit, and a new row
     by weights that were found on rows that were not. Rows are recognised by their content.
 
-    With too few labels to hold any out, a is 0.1 and b is 1. A weight that is e times as large, or
-    as small, must improve the log likelihood of the held-out labels by 1 nat.
+    With too few labels to hold any out, a is 0.1, b is 1, and the limit is 10. A number that is e
+    times as large, or as small, must improve the log likelihood of the held-out labels by 1 nat.
     docs/evidence.md has the measurements.
 
     Examples
@@ -146,7 +159,9 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         """Return the tags of scikit-learn, which are those of the mixture."""
         tags = super().__sklearn_tags__()
-        own = (self._mixture() if self._is_mixture() else MixtureClassifier()).__sklearn_tags__()
+        own = (
+            self._mixture() if is_mixture(self.mixture) else MixtureClassifier()
+        ).__sklearn_tags__()
         tags.input_tags, tags.classifier_tags = own.input_tags, own.classifier_tags
         return tags
 
@@ -168,7 +183,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         self : PooledClassifier
             The fitted estimator.
         """
-        self._check_params()
+        check_params(self)
         views = read_views(self, X, reset=True)
         knowledge = read_knowledge(y, len(views))
         weight = check_weight(sample_weight, views)
@@ -216,21 +231,6 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     def _mixture(self) -> MixtureClassifier:
         return MixtureClassifier(unlabeled_weight="auto") if self.mixture is None else self.mixture
 
-    def _is_mixture(self) -> bool:
-        return self.mixture is None or isinstance(self.mixture, MixtureClassifier)
-
-    def _check_params(self) -> None:
-        if not self._is_mixture():
-            raise ValueError(f"mixture must be None or a MixtureClassifier, got {self.mixture!r}")
-        mixture = self._mixture()
-        check_choice("class_shares", self.class_shares, ("auto", "labels"))
-        check_number("C", self.C, Real, 0)
-        if not 0 < self.C < np.inf:
-            raise ValueError(f"C must be above 0 and finite, got {self.C!r}")
-        if isinstance(self.cv, Real | str):
-            check_number("cv", self.cv, Integral, 2)
-        check_mixture(mixture)
-
     def predict(self, X: Any) -> Array:
         """Return the class of every row, of shape (n_rows,)."""
         best = self.predict_log_proba(X).argmax(axis=1)
@@ -247,17 +247,19 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         return self._log_proba(read_views(self, X, reset=False))
 
     def _log_proba(self, views: Views) -> Array:
-        features = features_of(self.linear_.scales, self.mixture_.families_, views)
-        votes = self.mixture_.predict_log_proba(views), self.linear_.log_proba(features)
-        weights = self._weights(views)
-        return np.asarray(log_softmax(pool(votes, weights) + self.pool_.log_change, axis=1))
+        votes = pool(self._votes(views), self._settings(views))
+        return np.asarray(log_softmax(votes + self.pool_.log_change, axis=1))
 
-    def _weights(self, views: Views) -> Array:
-        """Return the weights of mixture and regression for each row, of shape (n_rows, 2)."""
-        found = self.pool_
-        own = np.isin(row_keys(views), self._own_rows)
-        new = found.mixture, found.linear
-        return np.where(own[:, np.newaxis], (found.own_mixture, found.own_linear), new)
+    def _votes(self, views: Views) -> tuple[Array, Array]:
+        """Return what mixture and regression say: log P(class | row)."""
+        features = features_of(self.linear_.scales, self.mixture_.families_, views)
+        return self.mixture_.predict_log_proba(views), self.linear_.log_proba(features)
+
+    def _settings(self, views: Views) -> Array:
+        """Return the weights of mixture and regression and the limit of each row, (n_rows, 3)."""
+        own = np.isin(row_keys(views), self._own_rows)[:, np.newaxis]
+        of_own, of_new = ([self.pool_[name] for name in names] for names in (OWN, NEW))
+        return np.where(own, of_own, of_new)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on the rows that have a label, as for `MixtureClassifier`."""
@@ -275,7 +277,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         -------
         explanations : list of Bunch
             One per row, as `MixtureClassifier.explain` returns them. `contributions` are those of
-            mixture and regression together, each times its weight in the pool. `prior` has the
+            mixture and regression together, each times what it counts in the row. `prior` has the
             mixture weights, the intercepts and the change of the class shares. They add up to the
             log odds of `predict_log_proba` if classes have one component, `assign` is "joint", and
             no log probability of the mixture is below -700, which is the least in a pool.
@@ -284,9 +286,9 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise ValueError("explain compares two classes, and the model has only one")
         views = read_views(self, X, reset=False)
-        models, change = (self.mixture_, self.linear_), self.pool_.log_change
-        log_proba = self.predict_log_proba(X)
-        return explained(*models, self._weights(views), change, views, log_proba)
+        votes, settings, change = self._votes(views), self._settings(views), self.pool_.log_change
+        weights, log_proba = counted(votes, settings), pool(votes, settings) + change
+        return explained(self.mixture_, self.linear_, weights, change, views, log_proba)
 
     def top_features(self, *args: Any, **kwargs: Any) -> Any:
         """Return the most telling features of each class, as the mixture has them."""
