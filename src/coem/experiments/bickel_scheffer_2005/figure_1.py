@@ -2,8 +2,8 @@
 
 Co-EM is compared with EM on concatenated and on merged views, in bits (Eq. 23). The paper says that
 co-EM is better on all collections with any number of clusters. Its M step has no pseudo-counts
-(Eq. 22, alpha = 0); alpha = 1 is shown beside it. 10 runs with alpha = 0 (20 in the paper), and
-5 with alpha = 1; half as many on the large Cora, which takes most of the time.
+(Eq. 22, alpha = 0); alpha = 1 is shown beside it. 20 runs with alpha = 0, as in the paper, and
+10 with alpha = 1; half as many on the large Cora, which takes most of the time.
 """
 
 from typing import Any

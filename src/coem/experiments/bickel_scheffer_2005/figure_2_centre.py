@@ -2,7 +2,7 @@
 
 Six sets of documents of CLUTO, words split at random into two views, as many clusters as classes,
 entropy in bits. The paper sees that eta = 1 is the best setting. Its M step has no pseudo-counts
-(Eq. 22, alpha = 0); alpha = 1 is shown beside it. 10 splits with alpha = 0, and 5 with alpha = 1.
+(Eq. 22, alpha = 0); alpha = 1 is shown beside it. 20 splits with alpha = 0, and 10 with alpha = 1.
 """
 
 from typing import Any

@@ -18,7 +18,7 @@ NEEDS = ("cluto",)
 
 def trials(quick: bool) -> list[dict[str, Any]]:
     """Return one trial per set, number of views and split."""
-    return splits(quick, {0: 20, 1: 10}, views=range(1, 4 if quick else 7))
+    return splits(quick, views=range(1, 4 if quick else 7))
 
 
 def measure(data: str, alpha: float, views: int, seed: int) -> dict[str, float]:

@@ -3,7 +3,7 @@
 200 x 200 pairs from 25 components. EM has 600 iterations, CoEM 300 before and 300 after a coupling,
 DAEM 600 with beta rising linearly (Dl) or in three steps (Ds) from .9 or .95. KL is in nats times
 200, as the paper seems to have it. In flat data p(x|h) and p(y|h) are flat Dirichlet and p(h) is
-uniform. Seconds are of a processor for a run. The paper has 200 pairs; here are 9, 2 and 2.
+uniform. Seconds are of a processor for a run. The paper has 200 pairs; here are 25, 5 and 5.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ from coem.experiments.lin_2006._setting import (
 from coem.schedules import Linear
 
 NEEDS = ()
-PAIRS = 9, 2, 2
+PAIRS = 25, 5, 5
 
 
 def trials(quick: bool) -> list[dict[str, Any]]:

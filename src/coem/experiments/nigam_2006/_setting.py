@@ -3,6 +3,7 @@
 A quick run takes `QUICK`, a small set of documents, in place of each collection.
 """
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -12,6 +13,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from coem import MixtureClassifier
 from coem.datasets import fetch_20newsgroups, fetch_cluto, fetch_reuters
+from coem.experiments import Estimate, Results
+from coem.metrics import paired_t_test
 from coem.schedules import Geometric
 from coem.text import ScaleLength, SelectWords
 
@@ -56,13 +59,34 @@ class Rows(NamedTuple):
         return np.concatenate([labelled, self.unlabelled]), len(labelled)
 
 
+def mean_accuracy(results: Results) -> Estimate:
+    """Return mean and standard error; of one training set, the error is that of the test set."""
+    mean, error, n = results.mean("accuracy")
+    of_test = math.sqrt(mean * (100 - mean) / results.values("n")[0])
+    return Estimate(mean, error if n > 1 else of_test, n)
+
+
+def p_value(results: Results) -> float:
+    """Return that of a paired t-test of EM and naive Bayes; of one training set, of McNemar's."""
+    pair = results.paired("accuracy", method=(EM, NB), on=["number"])
+    return paired_t_test(*pair).p_value if len(pair[0]) > 1 else float(results.values("p")[0])
+
+
+def is_near(own: Estimate, printed: float) -> bool:
+    """Return whether a mean is within two errors of a number of the paper, which is rounded."""
+    return abs(own.mean - printed) <= 2 * own.error + 0.5
+
+
 # -- 20 Newsgroups (Sec. 3.3) ----------------------------------------------------------------------
 
 
 @cache
-def posts(data: str) -> Rows:
-    """Return posts of one length: the last fifth of each group to test, 10,000 without labels."""
-    X, y, names, order = _posts() if data == NEWS else _small()
+def posts(data: str, n_frequent: int | None = None) -> Rows:
+    """Return posts of one length: the last fifth of each group to test, 10,000 without labels.
+
+    English stop words are left out, or the `n_frequent` words that are in the most posts.
+    """
+    X, y, names, order = _posts(n_frequent is None) if data == NEWS else _small()
     rng, parts = np.random.default_rng(0), []
     for group in np.unique(y):
         rows = order[y[order] == group]
@@ -72,13 +96,16 @@ def posts(data: str) -> Rows:
     to_label, unlabelled, test = zip(*parts, strict=True)
     early = np.concatenate([*to_label, *unlabelled])
     # The words of two posts that are not for the test.
-    known = np.flatnonzero(np.bincount(X[early].indices, minlength=X.shape[1]) >= 2)
+    n_posts = np.bincount(X[early].indices, minlength=X.shape[1])
+    n_posts[np.argsort(-n_posts, kind="stable")[: n_frequent or 0]] = 0
+    known = np.flatnonzero(n_posts >= 2)
     X, names = ScaleLength(LENGTH).fit_transform(X[:, known]), names[known]
     return Rows(X, y, list(to_label), np.concatenate(unlabelled), np.concatenate(test), names)
 
 
-def _posts() -> tuple[Any, ...]:
-    data = fetch_20newsgroups(views=("body",))
+@cache
+def _posts(stop_words: bool) -> tuple[Any, ...]:
+    data = fetch_20newsgroups(views=("body",), stop_words="english" if stop_words else None)
     order = np.argsort(data.dates, kind="stable")
     return data.views["body"], data.target, data.feature_names["body"], order
 

@@ -5,13 +5,23 @@ training sets that do not overlap: ten per size, or as many as there are. Posts 
 words (the paper names no length). Sec. 3.3 says what 20, 300 and 5,500 labels come to.
 """
 
-import math
 from typing import Any
 
-from coem.experiments import Claim, Estimate, Results, Table, Verdict
+from coem.experiments import Claim, Results, Table, Verdict
 from coem.experiments.drawing import charts
-from coem.experiments.nigam_2006._setting import EM, NB, NEWS, QUICK, classifier, hidden, posts
-from coem.metrics import mcnemar, paired_t_test
+from coem.experiments.nigam_2006._setting import (
+    EM,
+    NB,
+    NEWS,
+    QUICK,
+    classifier,
+    hidden,
+    is_near,
+    mean_accuracy,
+    p_value,
+    posts,
+)
+from coem.metrics import mcnemar
 
 NEEDS, PER_CLASS = ("20newsgroups_19997", "cluto"), (1, 2, 5, 10, 15, 25, 50, 100, 275)
 PAPER = {20: (20, 35), 300: (52, 66), 5500: (76, 78)}
@@ -45,25 +55,13 @@ def judge(results: Results) -> Verdict:
     for (size,), mine in results.groups("labels").items():
         if not (paper := PAPER.get(size, ())) and NEWS in results.unique("data"):
             continue
-        (low, high), p = [_mean(mine.where(method=method)) for method in (NB, EM)], _p(mine)
+        (low, high), p = [mean_accuracy(mine.where(method=m)) for m in (NB, EM)], p_value(mine)
         text = f"{size} labels: EM raises the accuracy from {low:.1f} to {high:.1f} % (p = {p:.2g})"
         claims.append(Claim(text, high.mean > low.mean and p < 0.05))
         for method, own, printed in zip((NB, EM), (low, high), paper, strict=False):
             text = f"{size} labels, {method}: {own:.1f} %, within two errors of {printed} (paper)"
-            claims.append(Claim(text, abs(own.mean - printed) <= 2 * own.error + 0.5))  # rounded
+            claims.append(Claim(text, is_near(own, printed)))
     return Verdict.of(claims)
-
-
-def _mean(results: Results) -> Estimate:
-    """Return mean and standard error; of one training set, the error is that of the test set."""
-    mean, error, n = results.mean("accuracy")
-    of_test = math.sqrt(mean * (100 - mean) / results.values("n")[0])
-    return Estimate(mean, error if n > 1 else of_test, n)
-
-
-def _p(results: Results) -> float:
-    pair = results.paired("accuracy", method=(EM, NB), on=["number"])
-    return paired_t_test(*pair).p_value if len(pair[0]) > 1 else results.values("p")[0]
 
 
 def tabulate(results: Results) -> Table:

@@ -5,7 +5,7 @@ annealing, a component has the class that it began with ("default"), that of the
 ("by labels"), or the one that is best on the test posts. With two labels per class the paper has 58
 % for EM and 51, 55 and 67 % for annealing. The length of the posts is a temperature too: at the
 first beta of 0.02, a post of 100 words says as much as two words, one of 600 as much as twelve. So
-600 words with a first beta of 0.02 / 6 should lose classes as 100 words do. Six draws each.
+600 words with a first beta of 0.02 / 6 should lose classes as 100 words do. Ten draws each.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ PAPER = {EM: 58, DEFAULT: 51, BY_LABELS: 55, BEST: 67}
 
 def trials(quick: bool) -> list[dict[str, Any]]:
     """Return one trial per setting, number of labels and draw; few labels alone if colder."""
-    data, draws, sizes = (QUICK, 2, (FEW,)) if quick else (NEWS, 6, (FEW, 5, 20, 50))
+    data, draws, sizes = (QUICK, 2, (FEW,)) if quick else (NEWS, 10, (FEW, 5, 20, 50))
     pairs = [(key, n) for key in SETTINGS for n in sizes if n == FEW or key[1] == FIRST]
     each = [(*key, n, seed) for key, n in pairs for seed in range(draws)]
     return [{"data": data, "length": a, "first": b, "labels": c, "seed": d} for a, b, c, d in each]

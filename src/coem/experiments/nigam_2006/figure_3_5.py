@@ -2,7 +2,7 @@
 
 The setting is that of Fig. 3.4 with posts of 100 words. The components of annealing have the
 classes that are best on the test posts. The probability is that of all test posts, per post, so
-that models of different training sets compare. Six draws each.
+that models of different training sets compare. Ten draws each.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ EM, ANNEALED, LENGTH = "EM", "annealing", 100
 
 def trials(quick: bool) -> list[dict[str, Any]]:
     """Return one trial per number of labels and draw."""
-    data, sizes, draws = (QUICK, (2, 5), 2) if quick else (NEWS, (2, 5, 20), 6)
+    data, sizes, draws = (QUICK, (2, 5), 2) if quick else (NEWS, (2, 5, 20), 10)
     return [{"data": data, "labels": n, "seed": seed} for n in sizes for seed in range(draws)]
 
 
