@@ -59,8 +59,18 @@ CSV = {
     "open quote": ('a,b\n1,"x\n2,y\n', "row 2: a quote is opened and never closed; close it"),
     "last quote": ('a,b\n1,x\n2,"y', "row 3: a quote is opened and never closed"),
     "zeros": ("a,b\n1,x\n2,y\x00z\n", "row 3: a NUL byte: the file is no text, or in UTF-16"),
-    "latin": (b"a,b\n1,x\n2,x\xe9\n", r"row 3: the byte 0xe9 is no UTF-8; give its encoding"),
-    "latin header": (b"a,x\xe9\n1,2\n", "row 1: the byte 0xe9 is no UTF-8"),
+    "no Latin": (b"a,b\n1,x\n2,x\x81\n", r"row 3: the byte 0x81 is no UTF-8; give its encoding"),
+    "no Latin header": (b"a,x\x81\n1,2\n", "row 1: the byte 0x81 is no UTF-8"),
+    "damaged UTF-8": (
+        b"a,b\n1,\xc3\xa4\xc3\xb6\n2,\xc3\n",
+        "row 3: the byte 0xc3 is no UTF-8; give its encoding",
+    ),
+    "Cyrillic": (
+        ("a,b\n1," + "\u0445\u043e\u043a\u043a\u0435\u0439 " * 3 + "\n").encode("cp1251"),
+        "row 2: the byte 0xf5 is no UTF-8; give its encoding",
+    ),
+    "controls": (b"a,b\n1,\x01\x02\xe9\n", "row 2: the byte 0xe9 is no UTF-8"),
+    "a workbook": (b"PK\x03\x04" + bytes(90), "is an Excel workbook or a .zip file; name it .xlsx"),
     "half a UTF-16": (b"\xff\xfea\x00,\x00\x00\xd8\n\x00", "row 1: the bytes are no UTF-16-LE"),
     "lone return": ("a,b\n1,x\ry\n", "row 2: new-line character seen .*; mend it"),
     "binary": (bytes(range(256)) * 20, "row 1: "),
@@ -77,7 +87,7 @@ def test_csv(case, write):
 
 
 def test_a_header_of_bad_bytes_cannot_be_skipped(write):
-    path = write(b"a,x\xe9\n1,2\n")
+    path = write(b"a,x\x81\n1,2\n")
     assert "row 1: the header has bytes that are no UTF-8" in said(path, skip_bad=True)
 
 
@@ -97,7 +107,10 @@ JSON = {
     "deep": ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}\n", "row 1: no JSON that can be read"),
     "digits": ('{"a": ' + "1" * 10_000 + "}\n", "row 1: no JSON that can be read"),
     "zeros": ('{"a": "\x00"}\n', "row 1: a NUL byte"),
-    "latin": (b'{"a": 1}\n{"a": "x\xe9"}\n', "row 2: bytes that are no UTF-8; give its encoding"),
+    "no Latin": (
+        b'{"a": 1}\n{"a": "x\x81"}\n',
+        "row 2: bytes that are no UTF-8; give its encoding",
+    ),
 }
 
 
@@ -134,7 +147,7 @@ def test_bad_bytes_in_an_encoding_that_is_given(write):
 
 
 def test_bad_lines_of_json(write):
-    path = write(b'{"a": 1}\n[]\nx\n\n{"a": "\xff"}\n{"a": 2}\n', "data.jsonl")
+    path = write(b'{"a": 1}\n[]\nx\n\n{"a": "\x81"}\n{"a": 2}\n', "data.jsonl")
     table = read_table(path, skip_bad=True)
     assert table.data.to_pydict() == {"a": [1, 2]}
     assert [row for row, _ in table.bad] == [2, 3, 5]
@@ -164,7 +177,7 @@ def test_delimiters_that_are_none(delimiter):
 
 def test_a_folder_without_a_good_document(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"\xff\x81")
-    assert "no .txt file that can be read" in said(tmp_path, skip_bad=True)
+    assert "has no text that can be read; a.txt" in said(tmp_path, skip_bad=True)
 
 
 def test_nothing_is_left_out_of_a_good_table(write):
@@ -218,7 +231,7 @@ def test_no_such_file(write, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["data.xlsx", "data", "data.csv.zip", "data.gz", "data.json", ".csv"]
+    "name", ["data.xlsm", "data", "data.csv.zip", "data.gz", "data.xml", ".csv"]
 )
 def test_an_unknown_extension(name, write):
     message = said(write("a\nx\n", name))
@@ -226,8 +239,8 @@ def test_an_unknown_extension(name, write):
 
 
 def test_a_folder_without_documents(tmp_path):
-    (tmp_path / "a.md").write_text("x")
-    assert "is a folder without .txt files" in said(tmp_path)
+    (tmp_path / "a.pdf").write_text("x")
+    assert "is a folder without .txt, .md or .html files; if it holds tables" in said(tmp_path)
 
 
 @pytest.mark.parametrize("how", [".gz", ".zst"])

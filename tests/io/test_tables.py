@@ -211,7 +211,7 @@ def test_json_columns(write):
     ]
 
 
-@pytest.mark.parametrize("value", [2**70, [True], [[1]], {"a": "\u00e4"}])
+@pytest.mark.parametrize("value", [2**70, [True], [[1]], {}])
 def test_json_that_has_no_column_is_text(value, write):
     path = write(json.dumps({"a": value}) + "\n", "data.jsonl")
     assert columns(path)["a"] == [json.dumps(value, ensure_ascii=False)]
@@ -260,9 +260,9 @@ def folder(tmp_path):
 def test_a_folder(folder):
     table = read_table(folder)
     assert table.data.to_pydict() == {
-        "id": ["art/c.txt", "sport/b.txt", "sport/deep/a.TXT", "top.txt"],
-        "text": ["", "goal", "puck", "d\u00e4"],
-        "label": ["art", "sport", "sport", None],
+        "id": ["art/c.txt", "art/notes.md", "sport/b.txt", "sport/deep/a.TXT", "top.txt"],
+        "text": ["", "no", "goal", "puck", "d\u00e4"],
+        "label": ["art", "art", "sport", "sport", None],
     }
     before = table.fingerprint
     assert read_table(folder).fingerprint == before
@@ -278,13 +278,17 @@ def test_a_flat_folder_has_no_labels(tmp_path):
 
 def test_a_document_in_another_encoding(folder):
     (folder / "art" / "d.txt").write_bytes(b"x\xe9 \n")
-    with pytest.raises(TableError, match=r"art/d\.txt, row 1: the byte 0xe9 is no UTF-8; give"):
+    table = read_table(folder)
+    assert "x\u00e9 \n" in table.data.column("text").to_pylist()
+    assert table.notes[1].startswith("no UTF-8: 1 file is read as cp1252; if letters look wrong")
+    (folder / "art" / "d.txt").write_bytes(b"x\x81 \n")
+    with pytest.raises(TableError, match=r"art/d\.txt, row 1: the byte 0x81 is no UTF-8; give"):
         read_table(folder)
     table = read_table(folder, skip_bad=True)
     assert [number for number, _ in table.bad] == [2]
     assert "art/d.txt" in table.bad[0][1]
-    assert table.data.num_rows == 4
-    assert "x\u00e9 \n" in columns(folder, encoding="latin-1")["text"]
+    assert table.data.num_rows == 5
+    assert "x\x81 \n" in columns(folder, encoding="latin-1")["text"]
 
 
 def test_a_document_that_cannot_be_decoded_at_all(folder):
@@ -293,7 +297,7 @@ def test_a_document_that_cannot_be_decoded_at_all(folder):
         read_table(folder)
     table = read_table(folder, skip_bad=True)
     assert [(row, why[:9]) for row, why in table.bad] == [(2, "art/d.txt")]
-    assert table.data.num_rows == 4
+    assert table.data.num_rows == 5
     with pytest.raises(TableError, match="no encoding 'klingon'"):
         read_table(folder, encoding="klingon", skip_bad=True)
 
@@ -328,8 +332,11 @@ def test_a_plain_text_is_one_row(name, write):
 
 def test_a_plain_text_of_another_encoding(write):
     path = write("d\u00e4".encode("latin-1"), "a.txt")
-    with pytest.raises(TableError, match=r"a\.txt, line 1: the byte 0xe4 is no UTF-8"):
-        read_table(path, plain=True)
+    table = read_table(path, plain=True)
+    assert table.data.column("text").to_pylist() == ["d\u00e4"]
+    assert "a.txt is no UTF-8, and is read as cp1252" in table.notes[0]
+    with pytest.raises(TableError, match=r"b\.txt, line 1: the byte 0x81 is no UTF-8"):
+        read_table(write(b"d\x81", "b.txt"), plain=True)
     assert columns(path, plain=True, encoding="latin-1")["text"] == ["d\u00e4"]
 
 

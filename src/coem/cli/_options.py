@@ -73,12 +73,13 @@ config_option = click.option(
 source_argument = click.argument("source", metavar="FILE", type=click.Path(path_type=str))
 
 reading_options = options(
-    click.option("--encoding", help="Encoding of the file, if it is not UTF-8 or marked."),
+    click.option("--encoding", help="Encoding of the file. [UTF-8, what is marked, or guessed]"),
     click.option(
         "--delimiter",
         callback=_delimiter,
         help=r"What parts the cells of a .csv file, if no comma; \t is a tab.",
     ),
+    click.option("--sheet", metavar="NAME", help="Sheet of an .xlsx file. [the first]"),
     click.option(
         "--skip-bad", is_flag=True, help="Leave out rows that cannot be read, and count them."
     ),

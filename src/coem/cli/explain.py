@@ -50,7 +50,9 @@ def command(**options: Any) -> None:
         article = "an" if kind[0] in "AEIOU" else "a"
         raise ValueError(f"{saved.path} is {article} {kind}, which explains no rows")
     _models.check_text_option(saved, options["text"])
-    reading = {name: options[name] for name in ("encoding", "delimiter", "skip_bad", "text")}
+    reading = {
+        name: options[name] for name in ("encoding", "delimiter", "sheet", "skip_bad", "text")
+    }
     documents = _models.documents_of(saved, options["source"], talk, **reading)
     _check_id(documents, options["wanted"])
     row = documents.ids.index(options["wanted"])

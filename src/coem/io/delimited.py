@@ -7,22 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from coem.io.sources import TableError, Text, flaw_of, lines_of
+from coem.io.encodings import Text, flaw_of
+from coem.io.numbers import is_number, with_numbers
+from coem.io.rows import SKIP, Bad, Parsed
+from coem.io.sources import TableError, lines_of
 
-Bad = list[tuple[int, str]]
 DELIMITERS = ",;\t|"
 LONGEST_NAME = 500  # characters: a longer name of a column is a document
 MOST_WORDS = 8  # of a name, unless it is a question of a form, as those end
 FORM = ("?", ":", "]")
-MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]  # where the others are numbers
-NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
-PADDED = r"^[-+]?0\d"  # an identifier with zeros in front is no number
-INTEGER = r"^[-+]?\d+$"
 LARGEST_BLOCK = (1 << 31) - 1
-SKIP = "or leave bad rows out (--skip-bad, skip_bad=True)"
 
 
 def check_delimiter(delimiter: str | None) -> None:
@@ -36,10 +32,8 @@ def check_delimiter(delimiter: str | None) -> None:
         )
 
 
-def read_delimited(
-    text: Text, source: str, delimiter: str | None, *, skip_bad: bool
-) -> tuple[Any, Bad, int]:
-    """Return rows of cells under a header, those left out, and the number of the first row."""
+def read_delimited(text: Text, source: str, delimiter: str | None, *, skip_bad: bool) -> Parsed:
+    """Return rows of cells under a header."""
     if text.flaw is not None and not skip_bad:
         row, reason = text.flaw
         raise TableError(f"{source}, row {row}: {reason}")
@@ -51,8 +45,9 @@ def read_delimited(
     bad: Bad = []
     if data is None:
         data, bad = _read_slowly(text.data, header, source, skip_bad)
-    columns = [as_numbers(data.column(i)) for i in range(data.num_columns)]
-    return pa.table(columns, names=header.names), bad, header.n_lines + 1
+    columns = dict(zip(header.names, data.columns, strict=True))
+    columns, notes = with_numbers(columns, commas=header.delimiter == ";")
+    return Parsed(pa.table(columns), bad, header.n_lines + 1, notes)
 
 
 # -- the header ---------------------------------------------------------------------------------
@@ -91,8 +86,7 @@ def _read_header(data: bytes, source: str, delimiter: str | None) -> Header:
     with _no_limit(len(data)):
         cells = next(csv.reader(take(), delimiter=delimiter))
     names = [cell.strip() for cell in cells]
-    _check_names(names, source, n_lines + 1)
-    names = [name or f"column {i + 1}" for i, name in enumerate(names)]
+    names = check_names(names, source, n_lines + 1)
     return Header(names, delimiter, end + sum(map(len, taken)), n_lines + len(taken))
 
 
@@ -103,14 +97,14 @@ def _guess_delimiter(line: bytes) -> str:
     return DELIMITERS[counts.index(max(counts))]
 
 
-def _check_names(names: list[str], source: str, row: int) -> None:
-    """Refuse a header that is none."""
+def check_names(names: list[str], source: str, row: int) -> list[str]:
+    """Return the names of a header, which must be one; columns without a name get one."""
     where = f"{source}, row {row}"
     for name in names:
         flaw = flaw_of(name)
         if flaw is not None:
             raise TableError(f"{where}: the header has {flaw}")
-    if all(_is_number(name) for name in names if name) and any(names):
+    if all(is_number(name) for name in names if name) and any(names):
         raise TableError(
             f"{where}: all cells are numbers, so that this looks like data; add a header, a first "
             "row with the names of the columns"
@@ -127,6 +121,7 @@ def _check_names(names: list[str], source: str, row: int) -> None:
                 f"{name[:40] + '…'!r} has more than {MOST_WORDS} words; add a header line"
             )
     check_unique(names, where)
+    return [name or f"column {i + 1}" for i, name in enumerate(names)]
 
 
 def check_unique(names: list[str], where: str) -> None:
@@ -139,14 +134,6 @@ def check_unique(names: list[str], where: str) -> None:
                 "one (or add a header, if this is data)"
             )
         seen[name] = i
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 # -- rows, fast ---------------------------------------------------------------------------------
@@ -277,36 +264,3 @@ def _no_limit(size: int) -> Iterator[None]:
         yield
     finally:
         csv.field_size_limit(before)
-
-
-# -- types --------------------------------------------------------------------------------------
-
-
-def as_numbers(column: Any) -> Any:
-    """Return a column of text as numbers if all of it is, but for cells that say it is missing.
-
-    Nothing is lost: an identifier with zeros in front, or of more digits than a number has, stays
-    text, and so do cells that are different as text and the same as numbers.
-    """
-    for part in (column.slice(0, 100), column):  # most columns of text say so soon
-        cells = pc.utf8_trim_whitespace(part)
-        cells = cells.filter(pc.invert(pc.is_in(cells, pa.array(MISSING))))
-        if not _all_match(cells, NUMBER) or pc.any(pc.match_substring_regex(cells, PADDED)).as_py():
-            return column
-    if len(cells) == 0:
-        return column
-    trimmed = pc.utf8_trim_whitespace(column)
-    values = pc.if_else(pc.is_in(trimmed, pa.array(MISSING)), None, trimmed)
-    if not _all_match(cells, INTEGER):
-        numbers = pc.cast(values, pa.float64())
-        # 1.1 and 1.10 are one number, and may be two versions.
-        lost = pc.count_distinct(numbers).as_py() < pc.count_distinct(values).as_py()
-        return column if lost else numbers
-    try:
-        return pc.cast(pc.replace_substring_regex(values, r"^\+", ""), pa.int64())
-    except pa.ArrowInvalid:  # more digits than that
-        return column
-
-
-def _all_match(cells: Any, pattern: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(cells, pattern), min_count=0).as_py())

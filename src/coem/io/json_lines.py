@@ -1,4 +1,4 @@
-"""JSON, one object a line."""
+"""JSON: one object a line, or a list of objects."""
 
 import json
 from collections.abc import Callable
@@ -6,20 +6,80 @@ from typing import Any
 
 import pyarrow as pa
 
-from coem.io.delimited import SKIP, Bad
-from coem.io.sources import TableError, Text, flaw_of, lines_of
+from coem.io.encodings import Text, flaw_of
+from coem.io.rows import SKIP, Bad, Parsed
+from coem.io.sources import TableError, lines_of
 
 MOST = 1 << 63
+DEEP = 3  # objects in objects: the names of columns are joined by points, or records are found
 
 
-def read_json_lines(text: Text, source: str, *, skip_bad: bool) -> tuple[Any, Bad]:
-    """Return a table of objects, a column for each key, and the rows that were left out."""
+def read_json_lines(text: Text, source: str, *, skip_bad: bool) -> Parsed:
+    """Return a table of objects, a column for each key."""
+    lines = ((row, line) for row, line in enumerate(lines_of(text.data), 1) if line.strip())
+    records, bad = _good(((row, _parse(line)) for row, line in lines), source, skip_bad)
+    if not records:
+        raise TableError(f"{source} is empty; write one JSON object a line")
+    return Parsed(_table(records, source), bad)
+
+
+def read_json(text: Text, source: str, *, skip_bad: bool) -> Parsed:
+    """Return a table of the objects of a list, or of the only list of objects within an object.
+
+    Objects one after the other, with no list around them, are JSON lines.
+    """
+    if text.flaw is not None:
+        row, reason = text.flaw
+        raise TableError(f"{source}, row {row}: {reason}")
+    if not text.data.strip():
+        raise TableError(f"{source} is empty; write a JSON list of objects")
+    whole = load(text.data)
+    if isinstance(whole, str) and "Extra data" in whole:
+        return read_json_lines(text, source, skip_bad=skip_bad)
+    if isinstance(whole, str):
+        raise TableError(f"{source}: {whole}; mend it, or write one object a line (.jsonl)")
+    place, items = _records(whole[0], source)
+    found = ((row, _as_record(item)) for row, item in enumerate(items, 1))
+    records, bad = _good(found, source, skip_bad)
+    notes = [f"the rows are the {len(items):,} items of {place!r} in {source}"] if place else []
+    return Parsed(_table(records, source), bad, notes=notes)
+
+
+def _records(value: Any, source: str) -> tuple[str, list[Any]]:
+    """Return the list of records in a value, and the place where it is ("" if it is the value)."""
+    if isinstance(value, list) and value:
+        return "", value
+    if not isinstance(value, dict):
+        what = "an empty list" if isinstance(value, list) else f"a JSON {_kind(value)}"
+        raise TableError(f"{source} is {what}; write a list of objects, [{{...}}, {{...}}]")
+    lists = dict(_lists(value, DEEP))
+    if not lists:
+        raise TableError(
+            f"{source} is one object without a list of objects in it; write a list, [{{...}}, ...]"
+        )
+    if len(lists) > 1:
+        names = ", ".join(map(repr, lists))
+        raise TableError(
+            f"{source} has several lists of objects, {names}; write the one that you mean to a "
+            "file of its own"
+        )
+    return next(iter(lists.items()))
+
+
+def _lists(value: dict[str, Any], depth: int, prefix: str = "") -> Any:
+    """Give the lists of objects in an object, by the path of keys that leads there."""
+    for key, item in value.items():
+        if isinstance(item, list) and item and all(isinstance(part, dict) for part in item):
+            yield f"{prefix}{key}", item
+        elif isinstance(item, dict) and depth > 1:
+            yield from _lists(item, depth - 1, f"{prefix}{key}.")
+
+
+def _good(found: Any, source: str, skip_bad: bool) -> tuple[list[dict[str, Any]], Bad]:
+    """Return the records among rows of a record or of what is wrong there, and the bad rows."""
     records: list[dict[str, Any]] = []
     bad: Bad = []
-    for row, line in enumerate(lines_of(text.data), start=1):
-        if not line.strip():
-            continue
-        record = _parse(line)
+    for row, record in found:
         if not isinstance(record, str):
             records.append(record)
         elif skip_bad:
@@ -28,34 +88,67 @@ def read_json_lines(text: Text, source: str, *, skip_bad: bool) -> tuple[Any, Ba
             raise TableError(f"{source}, row {row}: {record}; mend it, {SKIP}")
     if not records and bad:
         raise TableError(f"{source} has no good row; the first, row {bad[0][0]}, has {bad[0][1]}")
-    if not records:
-        raise TableError(f"{source} is empty; write one JSON object a line")
+    return records, bad
+
+
+def _table(records: list[dict[str, Any]], source: str) -> Any:
+    """Return a table of records, a column for each key."""
     names = list(dict.fromkeys(name for record in records for name in record))
     if not names:
         raise TableError(f"{source} has objects without keys; a table has columns")
-    columns = [_column([record.get(name) for record in records]) for name in names]
-    return pa.table(columns, names=names), bad
+    columns = {name: [record.get(name) for record in records] for name in names}
+    flat = _flat(columns, DEEP)
+    return pa.table({name: as_column(values) for name, values in flat.items()})
+
+
+def _flat(columns: dict[str, list[Any]], depth: int) -> dict[str, list[Any]]:
+    """Return columns of objects as a column for each of their keys, "user.name"."""
+    found: dict[str, list[Any]] = {}
+    for name, values in columns.items():
+        there = [value for value in values if value is not None]
+        objects = bool(there) and all(isinstance(value, dict) for value in there)
+        keys = dict.fromkeys(key for value in there for key in value) if objects else {}
+        taken = columns.keys() | found.keys()
+        if not keys or not depth or any(f"{name}.{key}" in taken for key in keys):
+            found[name] = values
+            continue
+        parts = {f"{name}.{key}": [(v or {}).get(key) for v in values] for key in keys}
+        found |= _flat(parts, depth - 1)
+    return found
 
 
 def _parse(line: bytes) -> Any:
     """Return the object of a line, or what is wrong with it."""
-    text = line.decode("utf-8", "surrogateescape")
+    found = load(line)
+    return found if isinstance(found, str) else _as_record(found[0])
+
+
+def load(data: bytes) -> tuple[Any] | str:
+    """Return the value of some JSON, or what is wrong with it."""
+    text = data.decode("utf-8", "surrogateescape")
     flaw = flaw_of(text)
     if flaw is not None:
         return flaw
     try:
-        record = json.loads(text)
+        value = json.loads(text)
         if "\\ud" in text or "\\uD" in text:
-            json.dumps(record, ensure_ascii=False).encode("utf-8")
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
-        return f"no JSON ({error.msg} at character {error.pos + 1})"
+        lines = f"line {error.lineno}, " if "\n" in text.strip() else ""
+        place = error.colno if lines else error.pos + 1
+        return f"no JSON ({error.msg} at {lines}character {place})"
     except UnicodeEncodeError:
         return "half a character (an escape such as \\ud800 alone)"
     except (RecursionError, ValueError) as error:
         return f"no JSON that can be read ({str(error)[:80]})"
-    if not isinstance(record, dict):
-        return f"a JSON {_kind(record)} and no object {{...}} of names and values"
-    return record
+    return (value,)
+
+
+def _as_record(value: Any) -> Any:
+    """Return an object, or what is wrong with it."""
+    if not isinstance(value, dict):
+        return f"a JSON {_kind(value)} and no object {{...}} of names and values"
+    return value
 
 
 def _kind(value: Any) -> str:
@@ -63,7 +156,7 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "number")
 
 
-def _column(values: list[Any]) -> Any:
+def as_column(values: list[Any]) -> Any:
     """Return values as a column of one type; as text, what is not a string being JSON, if not."""
     for fits, kind in COLUMNS:
         if all(value is None or fits(value) for value in values):
@@ -97,5 +190,6 @@ COLUMNS: list[tuple[Callable[[Any], bool], Any]] = [
     (_is_int, pa.int64()),
     (_is_number, pa.float64()),
     (_is_list_of(_is_text), pa.list_(pa.string())),
+    (_is_list_of(_is_int), pa.list_(pa.int64())),
     (_is_list_of(_is_number), pa.list_(pa.float64())),
 ]

@@ -1,4 +1,4 @@
-"""Bytes of a table: from files, plain or compressed, and standard input, as UTF-8."""
+"""Bytes of a table: from files, plain or compressed, and standard input."""
 
 import difflib
 import gzip
@@ -15,28 +15,17 @@ from typing import Any
 import pyarrow as pa
 
 CHUNK = 1 << 22
-SAMPLE = 1 << 14  # bytes that tell UTF-16 from text with a stray NUL
-BOMS = (
-    (b"\xef\xbb\xbf", "utf-8"),
-    (b"\xff\xfe\x00\x00", "utf-32-le"),
-    (b"\x00\x00\xfe\xff", "utf-32-be"),
-    (b"\xff\xfe", "utf-16-le"),
-    (b"\xfe\xff", "utf-16-be"),
-)
-MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"PAR1": ".parquet"}
-TRY = "give its encoding, such as cp1252 (--encoding cp1252, encoding='cp1252')"
+MAGIC = {
+    b"\x1f\x8b": ".gz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"PAR1": ".parquet",
+    b"PK\x03\x04": ".xlsx",
+}
+WHOLE = (".json", ".parquet", ".xlsx")  # no tables of lines
 
 
 class TableError(ValueError):
     """A table cannot be read; the message names the file, the row and what can be done."""
-
-
-class NoText(TableError):
-    """A source as a whole is no text of its encoding."""
-
-    def __init__(self, source: str, row: int, reason: str) -> None:
-        super().__init__(f"{source}, row {row}: {reason}")
-        self.flaw = row, reason
 
 
 @dataclass(frozen=True)
@@ -61,7 +50,7 @@ def check_there(path: Path) -> None:
 
 def read_file(path: Path, suffix: str, packed: str, max_line: int) -> Content:
     """Return the content of a file, unpacked if `packed` is ``.gz`` or ``.zst``."""
-    limit = None if suffix == ".parquet" else max_line
+    limit = None if suffix in WHOLE else max_line
     with _explained(path):
         if packed == ".gz":
             with gzip.open(path, "rb") as file:
@@ -138,94 +127,6 @@ def _read(file: Any, source: str, suffix: str, max_line: int | None, first: byte
             n_lines += part.count(b"\n")
         part = file.read(size)
     return Content(source, b"".join(parts), digest.hexdigest(), suffix)
-
-
-# -- text ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Text:
-    """Text in UTF-8, lines ending in a line feed, and the first place where it is none."""
-
-    data: bytes
-    flaw: tuple[int, str] | None = None
-    """Row, counted from 1, and what is wrong there."""
-
-
-def decode(content: Content, encoding: str | None) -> Text:
-    """Return the text of some content: in the encoding given, that of its mark, or UTF-8."""
-    data = content.data
-    if encoding is not None:
-        data = _recode(data, encoding, content.source)
-    else:
-        mark, named = next(((m, n) for m, n in BOMS if data.startswith(m)), (b"", None))
-        data = data[len(mark) :]
-        named = named or _guess_wide(data)
-        if named is not None and named != "utf-8":
-            data = _recode(data, named, content.source)
-    if b"\n" not in data and b"\r" in data:  # as old Macs end their lines
-        data = data.replace(b"\r", b"\n")
-    return Text(data, _first_flaw(data, encoding))
-
-
-def _recode(data: bytes, encoding: str, source: str) -> bytes:
-    """Return data as UTF-8; bytes that are none in the encoding stay what they are."""
-    try:
-        text = data.decode(encoding, "surrogateescape")
-    except LookupError as error:
-        raise TableError(f"{source}: there is no encoding {encoding!r}; try 'cp1252'") from error
-    except UnicodeDecodeError as error:
-        row = data.count(b"\n", 0, error.start) + 1
-        reason = f"the bytes are no {encoding.upper()} ({error.reason}); {TRY}"
-        raise NoText(source, row, reason) from error
-    return text.removeprefix("\ufeff").encode("utf-8", "surrogateescape")
-
-
-def _guess_wide(data: bytes) -> str | None:
-    """Return the encoding of text in two or four bytes a character that has no mark, or None."""
-    sample = data[: min(SAMPLE, len(data) // 4 * 4)]
-    if len(sample) < 4 or b"\x00" not in sample:
-        return None
-    size = len(sample) // 4
-    zeros = [sample[i::4].count(0) / size for i in range(4)]
-    if min(zeros[1:]) > 0.9 and zeros[0] < 0.1:
-        return "utf-32-le"
-    if min(zeros[:3]) > 0.9 and zeros[3] < 0.1:
-        return "utf-32-be"
-    even, odd = (zeros[0] + zeros[2]) / 2, (zeros[1] + zeros[3]) / 2
-    # Half of the characters from the first 256 are enough: commas, digits, ends of lines.
-    if max(even, odd) > 0.5 and min(even, odd) < 0.05:
-        return "utf-16-le" if odd > even else "utf-16-be"
-    return None
-
-
-def _first_flaw(data: bytes, encoding: str | None) -> tuple[int, str] | None:
-    """Return the row and the reason of the first byte that is no text."""
-    places = []
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        byte = data[error.start]
-        known = "UTF-8" if encoding is None else encoding
-        places.append((error.start, f"the byte {byte:#04x} is no {known}; {TRY}"))
-    zero = data.find(b"\x00")
-    if zero >= 0:
-        places.append((zero, f"a NUL byte: the file is no text, or in UTF-16; {TRY}"))
-    if not places:
-        return None
-    place, reason = min(places)
-    return data.count(b"\n", 0, place) + 1, reason
-
-
-def flaw_of(text: str) -> str | None:
-    """Return what is wrong with the text of one row that was decoded with "surrogateescape"."""
-    if "\x00" in text:
-        return "a NUL byte"
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return f"bytes that are no UTF-8; {TRY}"
-    return None
 
 
 def lines_of(data: bytes, start: int = 0) -> Iterator[bytes]:

@@ -1,40 +1,39 @@
 """Tables: rows of documents from a file, a folder or standard input, and to a file."""
 
 import gzip
-import hashlib
 import io
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as parquet
 
-from coem.io.delimited import Bad, check_delimiter, check_unique, read_delimited
-from coem.io.json_lines import read_json_lines
-from coem.io.sources import (
-    SAMPLE,
-    Content,
-    NoText,
-    TableError,
-    Text,
-    check_there,
-    decode,
-    read_file,
-    read_stdin,
-)
+from coem.io.delimited import check_delimiter, check_unique, read_delimited
+from coem.io.encodings import SAMPLE, decode, said_of
+from coem.io.excel import read_excel
+from coem.io.folders import as_text, read_folder
+from coem.io.json_lines import read_json, read_json_lines
+from coem.io.rows import Bad, Parsed
+from coem.io.sources import Content, TableError, check_there, read_file, read_stdin
 from coem.io.whole import new_file
 
 __all__ = ["Table", "TableError", "read_table", "write_table"]
 
-KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet")
+WRITTEN = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 PACKED = (".gz", ".zst")
+SHEETS = (".xls", ".xlsb", ".ods", ".numbers")  # which the programs that write them can save anew
+ZIP = b"PK\x03\x04"
 MAX_LINE = 64 << 20  # bytes
-KNOWN = "csv, tsv, jsonl, ndjson, parquet (each also .gz or .zst), a folder of .txt, or - for stdin"
+KNOWN = (
+    "csv, tsv, jsonl, ndjson, json, xlsx, parquet (each also .gz or .zst), a folder of .txt, .md "
+    "or .html, or - for stdin"
+)
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,17 @@ class Table:
     first: int = 1
     """Number of the first row in the file: after the header, if there is one."""
 
+    notes: list[str] = field(default_factory=list)
+    """What a reader has to know of how the file was read: an encoding that was guessed, say."""
+
+    blank: list[int] = field(default_factory=list)
+    """Rows of a sheet without any cell, between the others."""
+
     def number(self, row: int) -> int:
         """Return what number a row of `data` has in the file, a cell of several lines being one."""
         number = self.first + row
-        for bad, _ in self.bad:
-            number += bad <= number
+        for gap in sorted([*self.blank, *(bad for bad, _ in self.bad)]):
+            number += gap <= number
         return number
 
 
@@ -68,6 +73,7 @@ def read_table(
     encoding: str | None = None,
     skip_bad: bool = False,
     delimiter: str | None = None,
+    sheet: str | None = None,
     max_line: int = MAX_LINE,
     plain: bool = False,
 ) -> Table:
@@ -77,15 +83,20 @@ def read_table(
     ----------
     source : path
         A file, whose extension says what it is: ``.csv``, ``.tsv``, ``.jsonl`` or ``.ndjson`` (one
-        object a line), ``.parquet``, each also ``.gz`` or ``.zst``; a folder with ``.txt`` files
-        (columns `id`, `text` and `label`, the first sub-folder); or ``"-"`` for standard input.
+        object a line), ``.json`` (a list of objects, perhaps within an object), ``.xlsx``,
+        ``.parquet``, each also ``.gz`` or ``.zst``; a folder with ``.txt``, ``.md`` and ``.html``
+        files (columns `id`, `text` and `label`, the first sub-folder); or ``"-"`` for standard
+        input.
     encoding : str, optional
-        Of the text. Otherwise what the byte order mark says, or UTF-8.
+        Of the text. Otherwise what the byte order mark says, or UTF-8. If it is none of that,
+        UTF-16 or cp1252 is guessed, and `notes` says so.
     skip_bad : bool, default=False
         Leave out rows that cannot be read, and list them in `bad`.
     delimiter : str, optional
         Between the cells of a CSV. Otherwise that of comma, semicolon, tab and bar which the
         header has most of.
+    sheet : str, optional
+        The sheet of a workbook. Otherwise the first.
     max_line : int, default=67108864
         Bytes of the longest line that is read.
     plain : bool, default=False
@@ -103,52 +114,84 @@ def read_table(
         In one sentence: the file, the row as people count them, and what can be done.
     """
     check_delimiter(delimiter)
+    reading = _Reading(encoding, skip_bad, delimiter, sheet)
     if str(source) == "-":
         content = read_stdin(max_line)
-        if plain:
-            return _read_plain(content, "stdin", encoding)
-        return _parse(content, encoding, skip_bad, delimiter)
+        return _read_plain(content, "stdin", encoding) if plain else _parse(content, reading)
     path = Path(source)
     check_there(path)
     if path.is_dir():
-        return _read_folder(path, encoding, skip_bad, max_line)
+        _check_sheet(sheet, ".txt", str(path))
+        found, fingerprint = read_folder(path, encoding, skip_bad, max_line)
+        return _as_table(found, str(path), fingerprint)
     if plain:
         packed = path.suffix.lower() if path.suffix.lower() in PACKED else ""
         return _read_plain(read_file(path, ".txt", packed, max_line), path.name, encoding)
-    suffix, packed = _suffixes(path)
-    return _parse(read_file(path, suffix, packed, max_line), encoding, skip_bad, delimiter)
+    suffix, packed = _suffixes(path, KINDS)
+    return _parse(read_file(path, suffix, packed, max_line), reading)
 
 
-def _suffixes(path: Path) -> tuple[str, str]:
+class _Reading(NamedTuple):
+    """How to read a table."""
+
+    encoding: str | None
+    skip_bad: bool
+    delimiter: str | None
+    sheet: str | None
+
+
+def _suffixes(path: Path, kinds: tuple[str, ...]) -> tuple[str, str]:
     """Return what a file is and how it is packed, by its name."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = suffixes.pop() if suffixes and suffixes[-1] in PACKED else ""
     kind = suffixes[-1] if suffixes else ""
-    if kind not in KINDS:
+    if kind in SHEETS:
+        raise TableError(f"{path}: {kind} is not read; save it as .xlsx or .csv")
+    if kind not in kinds:
         raise TableError(f"{path}: the extension {kind!r} is not known; give {KNOWN}")
     return kind, packed
 
 
-def _parse(content: Content, encoding: str | None, skip_bad: bool, delimiter: str | None) -> Table:
+def _parse(content: Content, how: _Reading) -> Table:
     """Return the table that some content is."""
-    source = content.source
-    bad: Bad = []
-    first = 1
-    if content.suffix == ".parquet":
-        data = _read_parquet(content)
+    suffix, source = content.suffix, content.source
+    _check_sheet(how.sheet, suffix, source)
+    if suffix == ".parquet":
+        return _as_table(Parsed(_read_parquet(content)), source, content.fingerprint)
+    if suffix == ".xlsx":
+        found = read_excel(content, how.sheet, skip_bad=how.skip_bad)
+        return _as_table(found, source, content.fingerprint)
+    if content.data.startswith(ZIP):
+        raise TableError(
+            f"{source} is an Excel workbook or a .zip file; name it .xlsx or unpack it"
+        )
+    text = decode(content, how.encoding)
+    kind = suffix or _kind(text.data)
+    if kind == ".json":
+        found = read_json(text, source, skip_bad=how.skip_bad)
+    elif kind in (".jsonl", ".ndjson"):
+        found = read_json_lines(text, source, skip_bad=how.skip_bad)
     else:
-        text = decode(content, encoding)
-        if _is_json(content, text.data):
-            data, bad = read_json_lines(text, source, skip_bad=skip_bad)
-        else:
-            delimiter = "\t" if content.suffix == ".tsv" and delimiter is None else delimiter
-            data, bad, first = read_delimited(text, source, delimiter, skip_bad=skip_bad)
-    return Table(data, source, content.fingerprint, bad, first)
+        delimiter = "\t" if suffix == ".tsv" and how.delimiter is None else how.delimiter
+        found = read_delimited(text, source, delimiter, skip_bad=how.skip_bad)
+    return _as_table(found, source, content.fingerprint, said_of(text, source))
 
 
-def _is_json(content: Content, data: bytes) -> bool:
-    guess = data[:SAMPLE].lstrip().startswith(b"{")
-    return content.suffix in (".jsonl", ".ndjson") or (not content.suffix and guess)
+def _as_table(found: Parsed, source: str, fingerprint: str, notes: Sequence[str] = ()) -> Table:
+    said = [*notes, *found.notes]
+    return Table(found.data, source, fingerprint, found.bad, found.first, said, found.blank)
+
+
+def _check_sheet(sheet: str | None, suffix: str, source: str) -> None:
+    """Refuse a sheet of what has none."""
+    if sheet is not None and suffix != ".xlsx":
+        raise TableError(f"{source} has no sheets: a sheet (--sheet, sheet=) is for .xlsx files")
+
+
+def _kind(data: bytes) -> str:
+    """Return what text without a name is."""
+    first = data[:SAMPLE].lstrip()[:1]
+    return {b"{": ".jsonl", b"[": ".json"}.get(first, ".csv")
 
 
 def _read_parquet(content: Content) -> Any:
@@ -183,54 +226,10 @@ def _read_plain(content: Content, name: str, encoding: str | None) -> Table:
     if text.flaw is not None:
         row, reason = text.flaw
         raise TableError(f"{content.source}, line {row}: {reason}")
-    shown = _as_text(Path(name))
+    shown = as_text(Path(name))
     data = pa.table({"id": [shown], "text": [text.data.decode()]})
-    return Table(data, content.source, content.fingerprint)
-
-
-# -- a folder -----------------------------------------------------------------------------------
-
-
-def _read_folder(path: Path, encoding: str | None, skip_bad: bool, max_line: int) -> Table:
-    """Return one row for every .txt file below a folder, in the order of their names."""
-    files = sorted(
-        file
-        for file in path.rglob("*")
-        if file.suffix.lower() == ".txt" and file.is_file() and not _is_hidden(file, path)
-    )
-    if not files:
-        raise TableError(f"{path} is a folder without .txt files; give {KNOWN}")
-    digest, rows, bad = hashlib.sha256(), [], []
-    for number, file in enumerate(files, start=1):
-        name = file.relative_to(path)
-        content = read_file(file, ".txt", "", max_line)
-        digest.update(f"{name}\x00{content.fingerprint}\n".encode("utf-8", "surrogateescape"))
-        try:
-            text = decode(content, encoding)
-        except NoText as error:
-            text = Text(b"", error.flaw)
-        if text.flaw is not None:
-            row, reason = text.flaw
-            if not skip_bad:
-                raise TableError(f"{file}, row {row}: {reason}")
-            bad.append((number, f"{name}: {reason}"))
-            continue
-        shown = _as_text(name)
-        rows.append((shown, text.data.decode(), shown.split("/")[0] if "/" in shown else None))
-    if not rows:
-        raise TableError(f"{path} has no .txt file that can be read; {bad[0][1]}")
-    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
-    data = pa.table(columns, names=["id", "text", "label"])
-    return Table(data, str(path), digest.hexdigest(), bad)
-
-
-def _as_text(name: Path) -> str:
-    """Return a name as text, with escapes for bytes that are none: different names stay so."""
-    return os.fsencode(name.as_posix()).decode("utf-8", "backslashreplace")
-
-
-def _is_hidden(file: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+    notes = said_of(text, content.source)
+    return Table(data, content.source, content.fingerprint, notes=notes)
 
 
 # -- write --------------------------------------------------------------------------------------
@@ -254,7 +253,7 @@ def write_table(data: Any, path: str | os.PathLike[str]) -> None:
     OSError
         If the file cannot be written.
     """
-    suffix, packed = _suffixes(Path(path))
+    suffix, packed = _suffixes(Path(path), WRITTEN)
     with new_file(path) as file:
         if not packed:
             WRITERS[suffix](data, file)

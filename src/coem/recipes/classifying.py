@@ -49,6 +49,7 @@ def classify(
     threads: int | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    sheet: str | None = None,
     skip_bad: bool = False,
     listener: Listener | None = None,
 ) -> Result:
@@ -82,7 +83,7 @@ def classify(
         Folds of the labelled rows, from which the accuracy is estimated.
     max_iter : int, default=200
         The most rounds of a fit.
-    seed, threads, encoding, delimiter, skip_bad, listener : optional
+    seed, threads, encoding, delimiter, sheet, skip_bad, listener : optional
         As in `cluster`.
 
     Returns

@@ -62,6 +62,7 @@ def cluster(
     threads: int | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    sheet: str | None = None,
     skip_bad: bool = False,
     listener: Listener | None = None,
 ) -> Result:
@@ -122,7 +123,7 @@ def cluster(
         The same seed gives the same bits.
     threads : int, optional
         The number of threads; None takes all processors. It never changes a bit of the result.
-    encoding, delimiter, skip_bad : optional
+    encoding, delimiter, sheet, skip_bad : optional
         How a file is read, as in `read_table`.
     listener : Listener, optional
         Who hears of progress and notes. Otherwise notes are kept in `notes` of the result.

@@ -84,6 +84,8 @@ def read_documents(
     """Return the rows of a table or a file; `reading` is for `read_source`."""
     found = read_source(table, **reading)
     listener.rows_are(lambda row: f"{found.source}, row {found.number(row)}")
+    for sentence in found.notes:
+        listener.note(sentence)
     if found.bad:
         first, why = found.bad[0]
         listener.note(f"{len(found.bad)} bad rows were left out; the first is row {first}: {why}")

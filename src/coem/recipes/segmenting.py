@@ -51,6 +51,7 @@ def segment(
     threads: int | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    sheet: str | None = None,
     skip_bad: bool = False,
     listener: Listener | None = None,
 ) -> Result:
@@ -81,7 +82,7 @@ def segment(
         Which words count, as in `cluster`.
     restarts : int, default=5
         Runs from other starts; the most probable one is kept.
-    max_iter, seed, threads, encoding, delimiter, skip_bad, listener : optional
+    max_iter, seed, threads, encoding, delimiter, sheet, skip_bad, listener : optional
         As in `cluster`.
 
     Returns

@@ -23,7 +23,7 @@ NUMBERS = {
     "words": (Integral, 1, False),
 }
 FLAGS = ("doctor", "skip_bad", "plain")
-READING = ("encoding", "delimiter", "skip_bad", "plain")
+READING = ("encoding", "delimiter", "sheet", "skip_bad", "plain")
 
 
 def normal(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ def how_many(
     threads: int | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    sheet: str | None = None,
     skip_bad: bool = False,
     listener: Listener | None = None,
 ) -> Any:

@@ -43,6 +43,7 @@ def topics(
     threads: int | None = None,
     encoding: str | None = None,
     delimiter: str | None = None,
+    sheet: str | None = None,
     skip_bad: bool = False,
     listener: Listener | None = None,
 ) -> Result:
@@ -62,7 +63,7 @@ def topics(
         How two runs learn from each other (Lin 2006); None makes one run.
     max_iter : int, default=50
         Iterations before and after the coupling.
-    seed, threads, encoding, delimiter, skip_bad, listener : optional
+    seed, threads, encoding, delimiter, sheet, skip_bad, listener : optional
         As in `cluster`.
 
     Returns

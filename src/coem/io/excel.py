@@ -1,0 +1,165 @@
+"""Excel workbooks, read by openpyxl if it is installed."""
+
+import datetime
+import io
+import warnings
+import zipfile
+import zlib
+from typing import Any
+
+import pyarrow as pa
+
+from coem.io.delimited import check_names
+from coem.io.json_lines import as_column
+from coem.io.numbers import MISSING, with_numbers
+from coem.io.rows import SKIP, Bad, Parsed
+from coem.io.sources import Content, TableError
+
+INSTALL = "to read Excel files install openpyxl: pip install 'coem[excel]'"
+OLD = b"\xd0\xcf\x11\xe0"  # how .xls files begin, and workbooks with a password
+UNPACKED = 4 << 30  # bytes of a workbook at most
+BROKEN = (
+    *(zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, AttributeError),
+    *(IndexError, EOFError, OSError, SyntaxError, RuntimeError, NotImplementedError),
+)  # what openpyxl, zipfile and the readers of XML raise
+
+
+def read_excel(content: Content, sheet: str | None, *, skip_bad: bool) -> Parsed:
+    """Return the rows of a sheet of a workbook, the first or the one that is named."""
+    source = content.source
+    if content.data.startswith(OLD):
+        raise TableError(
+            f"{source} is an old .xls file or has a password; save it as .xlsx or .csv"
+        )
+    rows, name, others = _read_sheet(content, sheet)
+    notes = []
+    if others and sheet is None:
+        left = ", ".join(map(repr, others[:9])) + (" ..." if len(others) > 9 else "")
+        notes.append(f"the first sheet, {name!r}, is read, and not {left} (--sheet, sheet=)")
+    where = f"{source}, sheet {name!r}"
+    found = _table(rows, where, skip_bad)
+    return Parsed(found.data, found.bad, found.first, notes + found.notes, found.blank)
+
+
+def _read_sheet(content: Content, sheet: str | None) -> tuple[list[Any], str, list[str]]:
+    """Return the rows of a sheet as tuples of values, its name, and the names of the others."""
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise TableError(f"{content.source}: {INSTALL}") from error
+    try:
+        _check_size(content)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and rules, which are no matter here
+            book = openpyxl.load_workbook(io.BytesIO(content.data), read_only=True, data_only=True)
+            names = [found.title for found in book.worksheets]
+            name = _choose(names, sheet, content.source)
+            chosen = book[name]
+            chosen.reset_dimensions()  # what the file says of its size is often wrong
+            rows = list(chosen.iter_rows(values_only=True))
+            book.close()
+    except TableError:
+        raise
+    except BROKEN as error:
+        why = " ".join(str(error).split())[:120] or type(error).__name__
+        raise TableError(
+            f"{content.source} is no Excel workbook, or damaged ({why}); save it again as .xlsx "
+            "or .csv"
+        ) from error
+    return rows, name, [other for other in names if other != name]
+
+
+def _check_size(content: Content) -> None:
+    """Refuse a workbook that is packed to fill the memory."""
+    with zipfile.ZipFile(io.BytesIO(content.data)) as packed:
+        if sum(part.file_size for part in packed.infolist()) > UNPACKED:
+            raise TableError(f"{content.source} is too large for a workbook; save it as .csv")
+
+
+def _choose(names: list[str], sheet: str | None, source: str) -> str:
+    """Return the name of the sheet to read."""
+    if not names:
+        raise TableError(f"{source} has no sheet with cells; save the table as .xlsx or .csv")
+    if sheet is None:
+        return names[0]
+    if sheet not in names:
+        known = ", ".join(map(repr, names))
+        raise TableError(f"{source} has no sheet {sheet!r}; it has {known} (--sheet, sheet=)")
+    return sheet
+
+
+# -- rows ---------------------------------------------------------------------------------------
+
+
+def _table(rows: list[Any], where: str, skip_bad: bool) -> Parsed:
+    """Return rows of cells under a header: the first row that is not blank."""
+    rows = [tuple(_clean(cell) for cell in row) for row in rows]
+    filled = [i for i, row in enumerate(rows) if any(cell is not None for cell in row)]
+    if not filled:
+        raise TableError(f"{where} is empty; a table has a header and rows")
+    head, filled = filled[0], filled[1:]
+    if not filled:
+        raise TableError(f"{where} has a header and no rows; add some")
+    header = ["" if cell is None else as_text(cell).strip() for cell in rows[head]]
+    while not header[-1]:
+        header.pop()
+    names = check_names(header, where, head + 1)
+    good, bad = _fitting(rows, filled, len(names), where, skip_bad)
+    columns = {name: _column([rows[i][j : j + 1] for i in good]) for j, name in enumerate(names)}
+    texts = {name: column for name, column in columns.items() if column.type == pa.string()}
+    texts, notes = with_numbers(texts, commas=False)
+    blank = sorted(set(range(head + 2, len(rows) + 1)) - {i + 1 for i in filled})
+    return Parsed(pa.table(columns | texts), bad, head + 2, notes, blank)
+
+
+def _fitting(
+    rows: list[Any], filled: list[int], width: int, where: str, skip_bad: bool
+) -> tuple[list[int], Bad]:
+    """Return the rows that have no cells beside the columns of the header, and the others."""
+    good: list[int] = []
+    bad: Bad = []
+    for i in filled:
+        beside = next((j for j in range(width, len(rows[i])) if rows[i][j] is not None), None)
+        if beside is None:
+            good.append(i)
+            continue
+        reason = f"column {beside + 1} has a value, but no name in the header"
+        if not skip_bad:
+            raise TableError(f"{where}, row {i + 1}: {reason}; name it, {SKIP}")
+        bad.append((i + 1, reason))
+    if not good:
+        row, reason = bad[0]
+        raise TableError(f"{where} has no good row; in the first, row {row}, {reason}")
+    return good, bad
+
+
+def _clean(cell: Any) -> Any:
+    """Return the value of a cell, None if it is blank."""
+    return None if isinstance(cell, str) and not cell.strip() else cell
+
+
+def _column(cells: list[tuple[Any, ...]]) -> Any:
+    """Return the cells of a column as values of one type; as text, if they have none in common."""
+    values = [cell[0] if cell else None for cell in cells]
+    others = [value for value in values if value is not None and not isinstance(value, str)]
+    if others and all(isinstance(v, int | float) and not isinstance(v, bool) for v in others):
+        values = [None if isinstance(v, str) and v.strip() in MISSING else v for v in values]
+    there = [value for value in values if value is not None]
+    if there and all(isinstance(value, datetime.date) for value in there):
+        return pa.array(values, pa.timestamp("us"))
+    if len({isinstance(value, str) for value in there}) > 1 or any(map(_is_time, there)):
+        values = [None if value is None else as_text(value) for value in values]
+    return as_column(values)
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, datetime.date | datetime.time | datetime.timedelta)
+
+
+def as_text(value: Any) -> str:
+    """Return the text that stands for a value of a cell."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        value = value.date()
+    return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)

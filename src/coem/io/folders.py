@@ -1,0 +1,120 @@
+"""A folder of documents: one row for each file."""
+
+import codecs
+import hashlib
+import os
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from coem.io.encodings import NoText, Text, decode
+from coem.io.markup import markdown_text, page_text
+from coem.io.rows import Bad, Parsed
+from coem.io.sources import Content, TableError, read_file
+
+
+def _page(content: str) -> str:
+    return page_text(content, paragraphs=True)
+
+
+WORDS: dict[str, Callable[[str], str]] = {
+    ".txt": str,
+    ".md": markdown_text,
+    ".markdown": markdown_text,
+    ".html": _page,
+    ".htm": _page,
+}
+CHARSET = re.compile(rb"<meta[^>]{1,200}charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]+)", re.IGNORECASE)
+PLACE = 4096  # bytes of a page that may say its encoding
+
+
+def read_folder(
+    path: Path, encoding: str | None, skip_bad: bool, max_line: int
+) -> tuple[Parsed, str]:
+    """Return a row for every text below a folder, in the order of names, and their digest."""
+    files = _files(path)
+    digest, bad = hashlib.sha256(), Bad()
+    rows: list[Any] = []
+    guessed: Counter[str] = Counter()
+    for number, file in enumerate(files, start=1):
+        name = file.relative_to(path)
+        content = read_file(file, ".txt", "", max_line)
+        digest.update(f"{name}\x00{content.fingerprint}\n".encode("utf-8", "surrogateescape"))
+        text = _decode(content, file.suffix.lower(), encoding)
+        if text.flaw is not None:
+            row, reason = text.flaw
+            if not skip_bad:
+                raise TableError(f"{file}, row {row}: {reason}")
+            bad.append((number, f"{name}: {reason}"))
+            continue
+        guessed.update([text.guessed] if text.guessed else [])
+        shown, words = as_text(name), WORDS[file.suffix.lower()](text.data.decode())
+        rows.append((shown, words, shown.split("/")[0] if "/" in shown else None))
+    if not rows:
+        raise TableError(f"{path} has no text that can be read; {bad[0][1]}")
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    data = pa.table(columns, names=["id", "text", "label"])
+    return Parsed(data, bad, notes=[*_said_kinds(files), *_said(guessed)]), digest.hexdigest()
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the texts below a folder."""
+    files = sorted(
+        file
+        for file in path.rglob("*")
+        if file.suffix.lower() in WORDS and file.is_file() and not _is_hidden(file, path)
+    )
+    if not files:
+        raise TableError(
+            f"{path} is a folder without .txt, .md or .html files; if it holds tables, name one "
+            "of them"
+        )
+    return files
+
+
+def _decode(content: Content, suffix: str, encoding: str | None) -> Text:
+    """Return the text of a file; a web page may say in which encoding it is."""
+    try:
+        text = decode(content, encoding)
+        named = CHARSET.search(content.data[:PLACE]) if WORDS[suffix] is _page else None
+        if named is None or encoding is not None or (text.flaw is None and text.guessed is None):
+            return text
+        try:
+            codec = codecs.lookup(named[1].decode()).name
+        except LookupError:
+            return text
+        return decode(content, codec)
+    except NoText as error:
+        return Text(b"", error.flaw)
+
+
+def _said_kinds(files: list[Path]) -> list[str]:
+    """Say how many files of which kind there are, if not all are plain texts."""
+    kinds = Counter(file.suffix.lower() for file in files)
+    if kinds.keys() == {".txt"}:
+        return []
+    which = ", ".join(f"{n:,} {kind}" for kind, n in kinds.most_common())
+    return [f"the folder has {which}; tags and marks are removed"]
+
+
+def _said(guessed: Counter[str]) -> list[str]:
+    """Say which encodings were guessed."""
+    which = ", ".join(
+        f"{n:,} file{'s are' if n > 1 else ' is'} read as {name}"
+        for name, n in guessed.most_common()
+    )
+    advice = "if letters look wrong, give the encoding (--encoding, encoding=)"
+    return [f"no UTF-8: {which}; {advice}"] if guessed else []
+
+
+def as_text(name: Path) -> str:
+    """Return a name as text, with escapes for bytes that are none: different names stay so."""
+    return os.fsencode(name.as_posix()).decode("utf-8", "backslashreplace")
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
