@@ -32,7 +32,14 @@ BAD_FILES = {
     "short.csv": (b"id,body,more\n1,one,x\n2,two\n", r"(row|line) 3"),
     "quote.csv": (b'id,body\n1,one\n2,"two\n3,three\n', "quote"),
     "nul.csv": (b"id,body\n1,on\x00e\n", "NUL"),
-    "latin.csv": (b"id,body\n1,caf\xe9\n", "encoding"),
+    "greek.csv": (("id,body\n" + "1,\u03b1\u03b2\u03b3\u03b4\n" * 9).encode("cp1253"), "encoding"),
+    "book.csv": (b"PK\x03\x04" + bytes(50), "Excel"),
+    "old.xls": (b"\xd0\xcf\x11\xe0", r"save it as \.xlsx"),
+    "locked.xlsx": (b"\xd0\xcf\x11\xe0" + bytes(50), "password"),
+    "text.xlsx": (b"id,body\n1,one\n", "no Excel workbook"),
+    "open.json": (b'[{"id": 1, "body": "a"}', "no JSON"),
+    "number.json": (b"3", "list of objects"),
+    "two.json": (b'{"a": [{"x": 1}], "b": [{"x": 1}]}', "several lists"),
     "twice.csv": (b"body,body\na,b\n", "body"),
     "bad.jsonl": (b'{"id": 1, "body": "a"}\n{"id": 2, "body": \n', r"(row|line) 2"),
     "list.jsonl": (b"[1, 2]\n", "object"),
@@ -112,6 +119,10 @@ def test_bad_rows_can_be_left_out(here, coem):
         (["--min-df", "200"], 1, "min_df|min-df|no word"),
         (["--max-df", "2"], 2, "max-df"),
         (["--encoding", "klingon"], 1, "klingon"),
+        (["--sheet", "one"], 1, "has no sheets"),
+        (["--view", "x=refs+title:list"], 1, "one column"),
+        (["--view", "x=nobody:category"], 1, "nobody"),
+        (["--view", "x=title:category+price:number"], 1, "category and number|several views"),
         (["--config", "none.toml"], 2, "none.toml"),
     ],
 )
@@ -320,3 +331,57 @@ def test_a_record_of_a_run_that_is_none(change, finished, here, coem):
     (here / "run").mkdir()
     (here / "run" / "run.json").write_text(json.dumps({**told, **change}))
     assert "record of" in coem("rerun", "run", code=1).stderr
+
+
+# -- ids and labels -----------------------------------------------------------------------------
+
+ROWS = [{**row, "several": '["sea", "court"]'} for row in posts(12)]
+LABELS = {
+    "twice": ("id,kind\np0,a\np1,b\np0,b\n", (), r"l\.csv: rows 2 and 4 are both of 'p0'"),
+    "unknown": ("id,kind\np0,a\nq1,b\n", (), r"1 ids that a\.csv has not: 'q1'; .*--skip-bad"),
+    "all unknown": ("id,kind\nx,a\ny,b\n", ("--skip-bad",), "2 ids .*'x', 'y'; use other ids"),
+    "no id": ("id,kind\n,a\np1,b\n", (), r"l\.csv, row 2 has no id; fill it in"),
+    "no ids": ("name,kind\np0,a\n", (), r"l\.csv has no column 'id' for the ids; it has name"),
+    "no labels": ("id\np0\np1\n", (), "no column of labels; add one"),
+    "two columns": ("id,a,b\np0,x,y\n", (), "has the columns a, b; name the labels: --label"),
+    "other column": ("id,a,b\np0,x,y\n", ("--label", "c"), "has no column 'c' for the labels"),
+    "there already": ("id,topic\np0,x\n", (), "a.csv has a column 'topic', and l.csv has one, too"),
+    "one class": ("id,kind\np0,x\np1,x\n", (), "all labels in column 'kind' are 'x'"),
+    "without ids": ("id,kind\n1,x\n2,y\n", ("--id", "none"), "joined by id, and a.csv has no ids"),
+    "empty": ("", (), "l.csv is empty"),
+}
+
+
+@pytest.mark.parametrize("case", LABELS)
+def test_labels_of_another_file(case, here, coem):
+    content, options, message = LABELS[case]
+    write_csv(here / "a.csv", ROWS)
+    (here / "l.csv").write_text(content, encoding="utf-8")
+    told = coem("classify", "a.csv", "--text", "body", "--labels", "l.csv", *options, code=1).stderr
+    assert re.search(message, told.splitlines()[-1]), told
+    assert files_in(here) == ["a.csv", "l.csv"]
+
+
+def test_several_labels_are_refused_with_the_reason(here, coem):
+    write_csv(here / "a.csv", ROWS)
+    arguments = ("classify", "a.csv", "--text", "body", "--label", "several", "--multi")
+    told = coem(*arguments, code=1).stderr
+    assert "12 rows have several labels, the first, row p0 has court, sea; a mixture gives" in told
+    assert "Without --multi" in told
+    assert files_in(here) == ["a.csv"]
+
+
+def test_ids_that_are_there_twice_are_an_error_with_the_way_out(here, coem):
+    write_csv(here / "a.csv", [*posts(), posts()[7]])
+    told = coem(CLUSTER[0], "a.csv", *CLUSTER[1:], code=1).stderr
+    assert "column 'id' of a.csv cannot be the ids: rows 9 and 92 are both called 'p7'" in told
+    assert "--id none to number the rows" in told
+    assert files_in(here) == ["a.csv"]
+    coem(CLUSTER[0], "a.csv", *CLUSTER[1:], "--id", "none")
+
+
+def test_columns_of_no_view_at_all_are_an_error_of_predict(finished, here, coem):
+    (here / "new.csv").write_text("id,words\n1,ship\n", encoding="utf-8")
+    told = coem("predict", finished, "new.csv", "--out", "out.csv", code=1).stderr
+    assert "there is no column 'body'" in told
+    assert files_in(here) == ["new.csv"]

@@ -3,8 +3,10 @@
 import io
 import os
 import random
+import re
 import subprocess
 import sys
+import zipfile
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -12,6 +14,7 @@ import pytest
 
 from coem.io.tables import TableError, read_table
 from tests.io.test_tables import FORMS, packed
+from tests.io.test_tables_of_people import workbook
 
 
 def said(path, **options):
@@ -121,6 +124,91 @@ def test_json_lines(case, write):
     with pytest.raises(TableError, match=f"^{path},? {message}"):
         read_table(path)
     assert said(path)
+
+
+WHOLE_JSON = {
+    "empty": (" \n", "is empty; write a JSON list of objects"),
+    "an empty list": ("[]", "is an empty list; write a list of objects"),
+    "a number": ("3", "is a JSON number; write a list of objects"),
+    "a string": ('"x"', "is a JSON string; write a list of objects"),
+    "no list": ('{"a": {"b": [1, 2]}}', "is one object without a list of objects in it"),
+    "two lists": ('{"a": [{"x": 1}], "b": [{"x": 2}]}', "has several lists of objects, 'a', 'b'"),
+    "lists in a list": ("[[1], [2]]", "row 1: a JSON list and no object"),
+    "mixed": ('[{"a": 1}, null]', "row 2: a JSON null and no object .*skip-bad"),
+    "cut off": ('[{"a": 1},\n {"a": ', r"no JSON \(.* at line 2, character \d+\); mend it"),
+    "no keys": ("[{}, {}]", "has objects without keys"),
+    "half a character": ('[{"a": "\\ud800"}]', "half a character"),
+    "deep": ("[" * 100_000 + "]" * 100_000, "no JSON that can be read"),
+    "zeros": ('[{"a": "\x00"}]', "row 1: a NUL byte"),
+    "no text": (b'[{"a": "x\x81"}]', "row 1: the byte 0x81 is no UTF-8"),
+}
+
+
+@pytest.mark.parametrize("case", WHOLE_JSON)
+def test_json(case, write):
+    content, message = WHOLE_JSON[case]
+    path = write(content, "data.json")
+    with pytest.raises(TableError, match=f"^{path}[:,]? {message}"):
+        read_table(path)
+    assert said(path)
+
+
+# -- workbooks -------------------------------------------------------------------------------------
+
+SHEETS = {
+    "empty": ([], "sheet 'a' is empty; a table has a header and rows"),
+    "blank": ([[None, " "]], "sheet 'a' is empty"),
+    "header only": ([["x", "y"]], "sheet 'a' has a header and no rows; add some"),
+    "numbers as header": ([[1, 2], [3, 4]], "sheet 'a', row 1: all cells are numbers"),
+    "two columns of a name": ([["x", "x"], [1, 2]], "row 1: columns 1 and 2 are both called 'x'"),
+    "beside the header": (
+        [["x"], [1], [2, 3]],
+        "sheet 'a', row 3: column 2 has a value, but no name in the header; name it, .*skip-bad",
+    ),
+    "document as header": ([["x" * 600], ["y"]], "row 1: .* as long as a document"),
+}
+
+
+@pytest.mark.parametrize("case", SHEETS)
+def test_sheets(case, tmp_path):
+    rows, message = SHEETS[case]
+    path = workbook(tmp_path / "data.xlsx", {"a": rows})
+    with pytest.raises(TableError, match=f"^{path}, {message}|^{path}, sheet 'a', {message}"):
+        read_table(path)
+    assert said(path)
+
+
+def test_a_sheet_that_is_not_there(tmp_path, write):
+    path = workbook(tmp_path / "data.xlsx", {"a": [["x"], [1]], "b": [["x"], [1]]})
+    assert "has no sheet 'c'; it has 'a', 'b' (--sheet, sheet=)" in said(path, sheet="c")
+    assert "has no sheets" in said(write("a\nx\n"), sheet="a")
+    assert "has no sheets" in said(tmp_path, sheet="a")
+
+
+@pytest.mark.parametrize("damage", ["cut", "other zip", "text", "old", "no sheet"])
+def test_damaged_workbooks(damage, tmp_path, write):
+    whole = workbook(tmp_path / "whole.xlsx", {"a": [["x"], [1]]}).read_bytes()
+    other = io.BytesIO()
+    with zipfile.ZipFile(other, "w") as file:
+        file.writestr("a.txt", "words")
+    bare = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(bare, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, b"<x" if name.startswith("xl/worksheets/") else old.read(name))
+    data = {
+        "cut": whole[:-200],
+        "other zip": other.getvalue(),
+        "text": b"a,b\n1,2\n",
+        "old": b"\xd0\xcf\x11\xe0" + bytes(100),
+        "no sheet": bare.getvalue(),
+    }[damage]
+    message = said(write(data, "data.xlsx"))
+    assert re.search(r"no Excel workbook, or damaged \(.+\); save|old \.xls file", message)
+
+
+@pytest.mark.parametrize("name", ["a.xls", "a.ods", "a.xlsb", "a.numbers"])
+def test_sheets_of_other_programs(name, write):
+    assert "is not read; save it as .xlsx or .csv" in said(write(b"x", name))
 
 
 # -- rows that are left out ------------------------------------------------------------------------

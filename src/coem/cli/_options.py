@@ -55,7 +55,8 @@ def needed_label(
     """Return the column of the labels, which only a folder may have without being told."""
     # Parameters that were given come first, so that the source is known.
     source = context.params.get("source")
-    if value is None and source is not None and not os.path.isdir(source):
+    elsewhere = context.params.get("labels") is not None
+    if value is None and source is not None and not os.path.isdir(source) and not elsewhere:
         raise click.MissingParameter(ctx=context, param=parameter)
     return value
 
@@ -96,7 +97,9 @@ other_text_option = click.option(
     help="A text column, for a model of coem segment. [as when it was fitted]",
 )
 
-id_option = click.option("--id", metavar="COLUMN", help="What rows are called. [id]")
+id_option = click.option(
+    "--id", metavar="COLUMN", help="What rows are called; none numbers them. [id]"
+)
 
 word_options = options(
     click.option(
@@ -140,7 +143,8 @@ view_options = options(
         callback=_named,
         metavar="NAME=COLUMN",
         help="A view of its own: title=title, both=title+body, links=refs:list, "
-        "cited=refs:inbound, price=price:number, meaning=emb:vector or meaning=emb.npy.",
+        "cited=refs:inbound, maker=maker:category, price=price:number, meaning=emb:vector or "
+        "meaning=emb.npy.",
     ),
     id_option,
     word_options,

@@ -49,6 +49,15 @@ class Talk(Listener):
         if not self.quiet:
             click.echo(harmless(in_options(text)), err=True)
 
+    def columns(
+        self, header: Sequence[str], rows: Sequence[Sequence[str]], sentences: Sequence[str]
+    ) -> None:
+        """Show what each column is taken for, and keep what was guessed."""
+        for sentence in sentences:
+            super().note(sentence)
+        if not self.quiet and rows:
+            click.echo(f"{table(header, rows)}\n", err=True)
+
     def rows_are(self, place: Callable[[int], str]) -> None:
         """Let errors name rows as the file that was read last has them."""
         context = click.get_current_context(silent=True)
@@ -126,13 +135,16 @@ class Talk(Listener):
 # What the library says to those who write Python, and what it is to those who write commands.
 PYTHON = (
     (r"views=\{'text': 'COLUMN'\}", "--text COLUMN"),
-    (r"\bid='COLUMN'", "--id COLUMN"),
-    (r"\bwrite '([^']+:(?:list|inbound|number|vector))'", r"write --view NAME=\1"),
+    (r"\bid='(COLUMN|none)'", r"--id \1"),
+    (r"\bwrite '([^']+:(?:list|inbound|number|vector|category))'", r"write --view NAME=\1"),
     (r"\bwrite '([^']+)'", r"write --text '\1'"),
     (r" or tol, or pass tol=0 to run a fixed number of (rounds|iterations)", ""),
     (r"(?<!['\w])(max|min)_(iter|df|features|length)(?!['\w])", r"--\1-\2"),
     (r"\(n_init\)", "(--restarts)"),
     (r"\bpass evidence='fixed'", "pass --evidence fixed"),
+    (r"(?<=if you ask: )views ", "--view "),
+    (r"\bWithout multi\b", "Without --multi"),
+    (r"\(skip_bad=True\)", "(--skip-bad)"),
     (r"^sizes:", "--among:"),
     (r"\((label)='([^']*)'\)", r"(--\1 \2)"),
     (r"\b(text|label)='COLUMN'", r"--\1 COLUMN"),

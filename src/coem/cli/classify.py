@@ -52,8 +52,17 @@ class Weight(click.ParamType):
     "--label",
     metavar="COLUMN",
     callback=needed_label,
-    help="The classes; empty, NA, NaN, None, null or -1 where unknown. "
-    "[sub-folders, if FILE is a folder]",
+    help="The classes; empty, NA, NaN, None, null, -1 or [] where unknown. A list allows several; "
+    "COLUMN:list if it is text. [sub-folders, if FILE is a folder]",
+)
+@click.option(
+    "--labels",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Another file with the ids of rows and their labels.",
+)
+@click.option(
+    "--multi", is_flag=True, help="Refuse rows with several labels, and say why. [one of them]"
 )
 @click.option(
     "--unlabeled-weight",

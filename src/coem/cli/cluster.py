@@ -58,9 +58,10 @@ Examples:
 def command(**options: Any) -> None:
     """Find groups of documents, name them, and write a page about them.
 
-    FILE is .csv, .tsv, .jsonl or .parquet (also .gz or .zst), a folder of .txt files, or - for
-    stdin. Several views teach each other (co-EM). Without --text or --view columns are guessed;
-    without -k the number of groups is chosen.
+    FILE is .csv, .tsv, .xlsx, .jsonl, .json or .parquet (also .gz or .zst), a folder of .txt, .md
+    and .html files, or - for stdin. Several views teach each other (co-EM). Without --text or
+    --view columns are guessed, and a table says what each was taken for; without -k the number of
+    groups is chosen.
     """
     run(options, Talk(quiet=options["quiet"], as_json=options["as_json"]))
 

@@ -56,7 +56,8 @@ def command(**options: Any) -> None:
     documents = _models.documents_of(saved, options["source"], talk, **reading)
     _check_id(documents, options["wanted"])
     row = documents.ids.index(options["wanted"])
-    views = _models.views_of(saved, documents, options["vectors"])
+    with talk.noting_warnings():
+        views = _models.views_of(saved, documents, options["vectors"])
     told, odds = _of_row(saved.model, views, _models.lengths_of(documents), row)
     _name_features(saved.reader, told, documents.table.slice(row, 1))
     text = excerpt(shown_texts(documents, saved.reader)[row], 200)

@@ -71,7 +71,7 @@ def _of_table(options: dict[str, Any], talk: Talk) -> None:
     found = read_source(options["source"], **reading)
     rows = []
     for name, column in zip(found.data.column_names, found.data.columns, strict=True):
-        missing = column.null_count
+        missing = _n_empty(column)
         example = next((v for v in column.slice(0, 50).to_pylist() if v not in (None, "")), "")
         rows.append([name, str(column.type), missing, _short(example)])
     try:
@@ -80,24 +80,39 @@ def _of_table(options: dict[str, Any], talk: Talk) -> None:
         guesses = [in_options(str(error))]
     data = {
         "rows": found.data.num_rows,
-        "columns": [
-            dict(zip(("name", "type", "missing", "example"), r, strict=True)) for r in rows
-        ],
+        "columns": [dict(zip(("name", "type", "empty", "example"), r, strict=True)) for r in rows],
         "bad_rows": len(found.bad),
         "guesses": guesses,
     }
+    for sentence in found.notes:
+        talk.note(sentence)
     text = "\n".join(
         [
             f"{found.data.num_rows:,} rows, {len(found.bad):,} of them bad"
             if found.bad
             else f"{found.data.num_rows:,} rows",
             "",
-            table(["column", "type", "missing", "for example"], rows),
+            table(["column", "type", "empty", "for example"], rows),
             "",
             *guesses,
         ]
     )
     talk.result(text, data)
+
+
+def _n_empty(column: Any) -> int:
+    """Return how many cells have nothing in them: no value, blanks, or a list without items."""
+    import pyarrow.compute as pc
+
+    n_empty: int = column.null_count
+    kind = str(column.type)
+    if kind in ("string", "large_string"):
+        n_empty += pc.sum(pc.equal(pc.utf8_trim_whitespace(column), "")).as_py() or 0
+    elif kind.startswith(("list", "large_list")):
+        n_empty += pc.sum(pc.equal(pc.list_value_length(column), 0)).as_py() or 0
+    elif kind in ("double", "float"):
+        n_empty += pc.sum(pc.is_nan(column)).as_py() or 0
+    return n_empty
 
 
 def _short(value: Any) -> Any:

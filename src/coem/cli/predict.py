@@ -36,7 +36,10 @@ Examples:
 )
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 @click.option(
-    "--id", "id_column", metavar="COLUMN", help="What rows are called. [as when it was fitted]"
+    "--id",
+    "id_column",
+    metavar="COLUMN",
+    help="What rows are called; none numbers them. [as when it was fitted]",
 )
 @other_text_option
 @vectors_option
@@ -51,6 +54,7 @@ def command(**options: Any) -> None:
     name, probability, second, second_probability, disagreement and empty: true of a document of
     which no view has anything, so that it is where any unknown one would be. For a model of
     coem segment the rows are paragraphs, with the columns document, paragraph and segment.
+    FILE may lack the columns of some views: they are empty then.
     """
     from coem.cli import _models
 
@@ -60,7 +64,8 @@ def command(**options: Any) -> None:
     saved = _models.load_model(options["model"])
     _models.check_text_option(saved, options["text"])
     documents = _models.read_rows(saved, options["source"], options, talk, options["id_column"])
-    views = _models.views_of(saved, documents, options["vectors"])
+    with talk.noting_warnings():
+        views = _models.views_of(saved, documents, options["vectors"])
     rows = _models.assign(saved, views, documents)
     _write(rows, out, talk)
     talk.note(f"{len(documents):,} {'rows' if saved.paragraphs is None else 'paragraphs'} assigned")

@@ -46,7 +46,8 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     other = bool(new) or options["examples"] != EXAMPLES or target.resolve() != own.resolve()
     if target.exists() and other and not options["force"]:
         raise ValueError(f"{target} is there already; name another with --out, or use --force")
-    views = _models.views_of(saved, documents, options["vectors"])
+    with talk.noting_warnings():
+        views = _models.views_of(saved, documents, options["vectors"])
     if told["verb"] == "segment":
         _write_segments(told, saved, documents, views, options["examples"], target)
     else:
@@ -71,11 +72,19 @@ def _story(
     told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int, same: bool
 ) -> Any:
     """Return what there is to tell about a run, from its record and its model."""
-    from coem.recipes.labels import labels_of
+    from coem.recipes.label_files import join_labels
+    from coem.recipes.labels import label_column, labels_of
+    from coem.recipes.listener import Listener
     from coem.recipes.result import story_of
 
-    column = told["arguments"].get("label")
-    if not same and column not in documents.table.column_names:
+    column, file = (told["arguments"].get(name) for name in ("label", "labels"))
+    if file and same:
+        documents, _ = join_labels(documents, file, column, Listener(), skip_bad=True)
+    if (
+        not same
+        and column
+        and label_column(column, documents.table) not in (documents.table.column_names)
+    ):
         column = None  # other documents need have no classes
     return story_of(
         saved.model,

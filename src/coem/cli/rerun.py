@@ -64,12 +64,15 @@ def _repeat(told: dict[str, Any], folder: Path, source: str | None) -> None:
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Return what differs between two records of runs, in sentences."""
+    from coem.recipes.record import LABELS
+
     found = []
     if old["fingerprint"] != new["fingerprint"]:
         found.append("the documents have changed")
     for view, before in old.get("inputs", {}).items():
         if new["inputs"].get(view) != before:
-            found.append(f"the vectors of view {view!r} have changed")
+            what = "the labels" if view == LABELS else f"the vectors of view {view!r}"
+            found.append(f"{what} have changed")
     for name in sorted(old["versions"].keys() | new["versions"].keys()):
         before, after = old["versions"].get(name), new["versions"].get(name)
         if before != after:

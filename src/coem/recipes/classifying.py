@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from coem.recipes.defaults import (
     TOL,
     UNLABELED_WEIGHT,
 )
-from coem.recipes.labels import check_labels, labels_of, needed_label
+from coem.recipes.label_files import join_labels
+from coem.recipes.labels import all_labels_of, check_labels, exact, needed_label
 from coem.recipes.listener import Listener
 from coem.recipes.result import Job, Result, begin
 from coem.recipes.views import class_families, latent_of, n_jobs, text_views, to_views
@@ -30,6 +32,8 @@ def classify(
     table: Any,
     *,
     label: str | None = None,
+    labels: Any = None,
+    multi: bool = False,
     text: Any = None,
     views: Any = None,
     id: str | None = None,
@@ -64,7 +68,15 @@ def classify(
         As in `cluster`.
     label : str
         The column of the classes, which become text. Empty, NA, NaN, None, null and -1 mark rows
-        without a label. Texts in sub-folders of a folder need no column.
+        without a label, and so do empty lists. A row with a list of several labels may be in any
+        of these classes; write ``"topics:list"`` for lists that are text. Texts in sub-folders of a
+        folder need no column.
+    labels : table or path, optional
+        A second table with the labels: a column of ids, called as in `table` or "id", and `label`.
+        Rows that it has not are unlabelled; ids that `table` has not are an error, unless
+        `skip_bad`.
+    multi : bool, default=False
+        Refuse rows with several labels, and say why.
     stop_words, min_df, max_df, max_features, ngrams : optional
         Which words count, as in `cluster`.
     max_length : float, default=20
@@ -103,15 +115,20 @@ def classify(
     """
     job = begin("classify", dict(locals()))
     settings, documents, listener = job.settings, job.documents, job.listener
-    settings["label"] = needed_label(label, documents, listener)
-    labels = labels_of(documents, settings["label"], listener)
-    check_labels(labels, settings["label"])
+    if labels is not None:
+        documents, settings["label"] = join_labels(
+            documents, labels, label, listener, skip_bad=skip_bad
+        )
+        job = replace(job, documents=documents)
+    settings["label"] = needed_label(settings["label"], documents, listener)
+    given = all_labels_of(documents, settings["label"], listener, multi=multi)
+    check_labels(given, settings["label"])
     reader = text_views(settings, documents, latent=latent_of(settings))
     data = to_views(reader, documents, listener, leave_out=settings["label"])
     with listener.noting_warnings(), _without_restarts():
-        mixture, advice = _mixture(settings, data, labels, class_families(reader, data), listener)
-        model = _fit(mixture, settings, data, labels, listener)
-    return _result(job, reader, data, labels, model, advice)
+        mixture, advice = _mixture(settings, data, given, class_families(reader, data), listener)
+        model = _fit(mixture, settings, data, given, listener)
+    return _result(job, reader, data, given, model, advice)
 
 
 def _mixture(
@@ -186,11 +203,12 @@ def _result(
     job: Job,
     reader: Any,
     views: Any,
-    labels: np.ndarray,
+    given: np.ndarray,
     model: PooledClassifier,
     advice: dict[str, str],
 ) -> Result:
     """Return what was found. The story reads the rows; all figures use that reading."""
+    labels = exact(given)
     found = _held_out(model, labels)
     story = job.tell(model, views, reader, labels=labels, held_out=found)
     known, mixture = labels != "", model.mixture_
@@ -210,8 +228,13 @@ def _result(
         "folds": 0 if found is None else found.n_folds,
         **advice,
     }
-    given = {"given": np.where(known, labels, None)}
-    return job.result(model, views, reader, story, figures=figures, columns=given)
+    columns = {"given": np.array([_shown(found) for found in given], dtype=object)}
+    return job.result(model, views, reader, story, figures=figures, columns=columns)
+
+
+def _shown(found: Any) -> str | None:
+    """Return the labels of a row as text, None if there is none."""
+    return (found if isinstance(found, str) else " | ".join(sorted(found))) or None
 
 
 def _held_out(model: PooledClassifier, labels: np.ndarray) -> Any:

@@ -84,7 +84,8 @@ def cluster(
         can also be joined as in the program: ``"title+body"``. Without `text` and `views` columns
         are guessed, and `notes` says how.
     id : str, optional
-        The column with the ids of the rows. Otherwise a column "id", or their numbers from 1.
+        The column with the ids of the rows. Otherwise a column "id", or their numbers from 1;
+        "none" takes the numbers in any case.
     stop_words : {"english", None} or list of str
         Words that do not count.
     min_df : int, default=2
@@ -150,9 +151,9 @@ def cluster(
     settings, documents, listener = job.settings, job.documents, job.listener
     settings["label"] = label_of(label, documents, listener)
     reader = group_views(settings, documents, settings["label"])
-    if method == "k-means":
-        check_directions(settings, documents)
     data = to_views(reader, documents, listener, leave_out=settings["label"])
+    if method == "k-means":
+        check_directions(reader)
     k = settings["k"] or _choose(settings, data, reader, listener)
     check_size(k, data)
     data = keep_directions(settings, reader, data, k, listener)

@@ -12,6 +12,8 @@ from coem.io.tables import Table, read_table
 from coem.recipes.listener import Listener
 from coem.text import as_arrow
 
+NO_IDS = "none"  # in the place of a column: rows are called by their numbers
+
 
 @dataclass(frozen=True)
 class Documents:
@@ -119,6 +121,8 @@ def _ids(
     table, source = found.data, found.source
     numbers = [str(i + 1) for i in range(table.num_rows)]
     given = column is not None
+    if column == NO_IDS and NO_IDS not in table.column_names:
+        return numbers, None
     if column is None:
         column = next((c for c in table.column_names if c.lower() == guess.lower()), None)
     if column is None:
@@ -127,10 +131,10 @@ def _ids(
     problem = _ambiguous(ids, found.number)
     if problem is None:
         return ids, column
-    if given:
+    if given or all(ids):
         raise ValueError(
             f"column {column!r} of {source} cannot be the ids: {problem}; mend it, or choose "
-            "another column with id="
+            f"another column with id=, or id='{NO_IDS}' to number the rows"
         )
     listener.note(f"column {column!r} is not used for the ids: {problem}")
     return numbers, None

@@ -7,7 +7,9 @@ import numpy as np
 
 from coem.recipes.documents import Documents, column_of
 from coem.recipes.listener import Listener
+from coem.text.lists import USUAL, between, split
 
+AS_LIST = ":list"  # after the name of a column of text that holds several labels
 FOLDERS = "label"  # the column that says in which sub-folder a text is
 # What other programs write for nothing, beside nan in any case; "none" and "na" may be classes.
 NO_LABELS = frozenset(("-1", "-1.0", "None", "null", "NULL", "NA", "<NA>", "N/A", "n/a"))
@@ -24,22 +26,96 @@ def label_of(label: str | None, documents: Documents, listener: Listener) -> str
     return FOLDERS
 
 
-def labels_of(documents: Documents, column: str, listener: Listener | None = None) -> np.ndarray:
-    """Return the labels of the rows, "" where there is none; say which words mean that."""
+def label_column(label: str, table: Any) -> str:
+    """Return the column of ``topics`` or ``topics:list``."""
+    bare = label.removesuffix(AS_LIST)
+    return bare if label not in table.column_names and bare in table.column_names else label
+
+
+def labels_of(documents: Documents, label: str, listener: Listener | None = None) -> np.ndarray:
+    """Return the labels of the rows, "" where there is none or more than one."""
+    return exact(all_labels_of(documents, label, listener))
+
+
+def exact(labels: np.ndarray) -> np.ndarray:
+    """Return labels without those of rows with several."""
+    return np.array([found if isinstance(found, str) else "" for found in labels], dtype=object)
+
+
+def all_labels_of(
+    documents: Documents, label: str, listener: Listener | None = None, *, multi: bool = False
+) -> np.ndarray:
+    """Return the labels of the rows: "" where there is none, a set where there are several.
+
+    Say which words mean that there is none. With `multi`, refuse a row with several.
+    """
+    column = label_column(label, documents.table)
     values = column_of(documents.table, documents.source, column, "labels")
-    labels = ["" if v is None or v != v else str(v).strip() for v in values]
-    taken = Counter(label for label in labels if label in NO_LABELS or label.lower() == "nan")
+    rows = _lists(values, split_all=column != label)
+    taken = Counter(name for row in rows for name in row if _is_none(name))
     if taken and listener is not None:
-        which = ", ".join(f"{label!r} in {n:,} rows" for label, n in taken.most_common())
+        which = ", ".join(f"{name!r} in {n:,} rows" for name, n in taken.most_common())
         listener.note(
             f"taken as no label in column {column!r}: {which}; if that is a class, rename it"
         )
-    return np.array(["" if label in taken else label for label in labels], dtype=object)
+    kept = [list(dict.fromkeys(name for name in row if name not in taken)) for row in rows]
+    labels = np.empty(len(kept), dtype=object)
+    labels[:] = [frozenset(row) if len(row) > 1 else "".join(row) for row in kept]
+    _tell_several(documents, column, labels, listener, multi)
+    return labels
+
+
+def _lists(values: list[Any], *, split_all: bool) -> list[list[str]]:
+    """Return the labels of every row as a list; texts are lists if told so, or all in brackets."""
+    texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+    brackets = bool(texts) and all(t.startswith("[") and t.endswith("]") for t in texts)
+    separator = between(texts) if split_all else None
+    rows = []
+    for value in values:
+        if value is None or value != value:
+            found = []
+        elif isinstance(value, list):
+            found = [item for item in value if item is not None]
+        elif isinstance(value, str) and (brackets or separator):
+            found = split(value, separator or USUAL)
+        else:
+            found = [value]
+        names = [str(item).strip() for item in found]
+        rows.append([name for name in names if name])
+    return rows
+
+
+def _is_none(name: str) -> bool:
+    return name in NO_LABELS or name.lower() == "nan"
+
+
+def _tell_several(
+    documents: Documents, column: str, labels: np.ndarray, listener: Listener | None, multi: bool
+) -> None:
+    """Say that some rows have several labels, or refuse it."""
+    several = [row for row, found in enumerate(labels) if not isinstance(found, str)]
+    if not several:
+        return
+    first = several[0]
+    shown = f"row {documents.ids[first]} has {', '.join(sorted(labels[first]))}"
+    if multi:
+        raise ValueError(
+            f"{documents.source}, column {column!r}: {len(several):,} rows have several labels, "
+            f"the first, {shown}; a mixture gives each row one class, so that it cannot learn "
+            "several at once. Without multi, such a row is in one of its classes; or classify once "
+            "for each label"
+        )
+    if listener is not None:
+        listener.note(
+            f"{len(several):,} rows have several labels in column {column!r}, and are taken to be "
+            f"in one of these classes; the first, {shown}"
+        )
 
 
 def check_labels(labels: np.ndarray, column: str) -> None:
     """Raise unless there are two classes or more, and the column is not an id or a text."""
-    classes = sorted(set(labels) - {""})
+    sets = [{found} if isinstance(found, str) else found for found in labels]
+    classes = sorted(set().union(*sets) - {""})
     if not classes:
         raise ValueError(
             f"no row has a label in column {column!r}; fill in some (put texts into sub-folders), "

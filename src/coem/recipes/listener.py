@@ -1,6 +1,6 @@
 """Who hears how a recipe gets on."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,6 +32,13 @@ class Listener:
     def note(self, text: str) -> None:
         """Hear a sentence about something on the way."""
         self.notes.append(text)
+
+    def columns(
+        self, header: Sequence[str], rows: Sequence[Sequence[str]], sentences: Sequence[str]
+    ) -> None:
+        """Hear what each column is taken for: as a table, and what was guessed in sentences."""
+        for sentence in sentences:
+            self.note(sentence)
 
     def rows_are(self, place: Callable[[int], str]) -> None:
         """Learn how people name the rows, for errors: `place` takes a row, counted from 0."""

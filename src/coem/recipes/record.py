@@ -24,6 +24,7 @@ FILES = (
     *(MODEL, CLUSTERS, SEGMENTS, TRACE, REPORT, RUN),
     *(f"{ASSIGNMENTS}.{form}" for form in FORMATS),
 )
+LABELS = "--labels"  # among the inputs of a run, which are views otherwise
 VERBS = ("cluster", "classify", "topics", "segment")  # that write such a folder
 SCHEMA = 1
 
@@ -102,7 +103,7 @@ def _run_json(result: Any, folder: Path, written: dict[str, Any]) -> str:
         "source": documents.path,
         "called": documents.called,
         "fingerprint": documents.fingerprint,
-        "inputs": _inputs(result.settings.get("views", {})),
+        "inputs": _inputs(recorded(result.settings)),
         "rows": len(documents),
         "bad_rows": documents.n_bad,
         "seed": result.settings["seed"],
@@ -116,9 +117,11 @@ def _run_json(result: Any, folder: Path, written: dict[str, Any]) -> str:
     return to_json(told, indent=2) + "\n"
 
 
-def _inputs(views: dict[str, Any]) -> dict[str, str]:
-    """Return the digests of the files of vectors, by view."""
-    files = {view: spec for view, spec in views.items() if str(spec).endswith(".npy")}
+def _inputs(settings: dict[str, Any]) -> dict[str, str]:
+    """Return the digests of the files of vectors, by view, and of that of the labels."""
+    views = settings.get("views", {}).items()
+    files = {view: spec for view, spec in views if str(spec).endswith(".npy")}
+    files |= {LABELS: settings["labels"]} if settings.get("labels") else {}
     return {view: digest(Path(file)) for view, file in files.items()}
 
 

@@ -22,7 +22,7 @@ NUMBERS = {
     "max_length": (Real, 0, True),
     "words": (Integral, 1, False),
 }
-FLAGS = ("doctor", "skip_bad", "plain")
+FLAGS = ("doctor", "multi", "skip_bad", "plain")
 READING = ("encoding", "delimiter", "sheet", "skip_bad", "plain")
 
 
@@ -37,6 +37,8 @@ def normal(given: Mapping[str, Any]) -> dict[str, Any]:
     settings["text"] = _texts(settings["text"])
     if "views" in settings:
         settings["views"] = _views(settings["views"], settings["text"])
+    if isinstance(settings.get("labels"), str | os.PathLike):
+        settings["labels"] = os.path.abspath(settings["labels"])
     words = settings["stop_words"]
     if not isinstance(words, str):
         settings["stop_words"] = "none" if words is None else sorted(words)
@@ -91,6 +93,8 @@ def recorded(settings: Mapping[str, Any]) -> dict[str, Any]:
     if "views" in found:
         views = found["views"].items()
         found["views"] = {n: s if isinstance(s, str | list | tuple) else None for n, s in views}
+    if not isinstance(found.get("labels"), str | None):
+        found["labels"] = None  # a table in Python
     return found
 
 
@@ -103,6 +107,8 @@ def on_page(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     if shown.get("views"):
         views = shown["views"].items()
         shown["views"] = {n: "given in Python" if s is None else s for n, s in views}
+    if shown.get("labels"):
+        shown["labels"] = os.path.basename(shown["labels"])
     used = {
         option: value
         for option, value in shown.items()

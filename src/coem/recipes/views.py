@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from coem.families import Multinomial, as_family
+from coem.recipes.columns import tell_columns
 from coem.recipes.defaults import SMOOTHING
 from coem.recipes.documents import Documents, column_of
+from coem.recipes.labels import label_column
 from coem.recipes.listener import Listener
 from coem.text import TextViews
 from coem.text.guess import guess_views
@@ -47,9 +49,10 @@ def group_views(
     if chosen:
         specs = parse_views(chosen)
     else:
-        table = table.drop_columns([leave_out]) if leave_out in table.column_names else table
+        own = label_column(leave_out, table) if leave_out else None
+        table = table.drop_columns([own]) if own in table.column_names else table
         specs = guess_views(table, documents.id_column)[0]
-    links = any(spec["kind"] in COUNTS and spec["kind"] != "text" for spec in specs.values())
+    links = any(spec["kind"] in ("list", "inbound") for spec in specs.values())
     return text_views(settings, documents, latent=None if links else "auto")
 
 
@@ -59,10 +62,9 @@ def latent_of(settings: dict[str, Any]) -> int | str | None:
     return None if latent == "none" else latent
 
 
-def check_directions(settings: dict[str, Any], documents: Documents) -> None:
-    """Refuse views of numbers, which have no direction. Guessed views are never numbers."""
-    chosen = parse_views(chosen_views(settings, documents.table.column_names))
-    for name, spec in chosen.items():
+def check_directions(reader: TextViews) -> None:
+    """Refuse views of numbers, which have no direction."""
+    for name, spec in reader.views_.items():
         if spec["kind"] == "number":
             raise ValueError(
                 f"view {name!r} has numbers, which k-means on directions cannot compare; leave it "
@@ -105,14 +107,14 @@ def to_views(
     """Return the views of the documents, and say what they are; labels are not guessed a view."""
     table = documents.table
     if leave_out:
+        leave_out = label_column(leave_out, table)
         column_of(table, documents.source, leave_out, "labels")
         table = table.drop_columns([leave_out])
     with listener.noting_warnings():
         views = reader.fit_transform(table)
     for name, family in _dense(reader).items():
         as_family(family).check(views[name], name)  # while all rows are here: a fit may see a part
-    for sentence in reader.guesses_:
-        listener.note(sentence)
+    tell_columns(reader, documents, listener, leave_out)
     widths = {name: views[name].shape[1] for name in views.names}
     sizes = ", ".join(f"{name} ({n:,} column{'' if n == 1 else 's'})" for name, n in widths.items())
     listener.note(f"{len(documents):,} rows; views: {sizes}")

@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from coem.text._tables import read_ids, read_items
+from coem.text.lists import USUAL
 
 
-def outbound_links(table, column, id_column, view):
+def outbound_links(table, spec, id_column, view):
     """Return the links of the rows as arrays of source and target ids.
 
     Targets need not be rows of the table: they may be rows of another one later.
@@ -27,7 +28,8 @@ def outbound_links(table, column, id_column, view):
                 f"{id_column!r}; ids must differ"
             )
         seen[name] = row
-    starts, targets = read_items(table, column, view)
+    separator = spec.get("between", USUAL)
+    starts, targets = read_items(table, spec["columns"][0], view, separator)
     sources = np.repeat(np.array(ids, dtype=object), np.diff(starts))
     return {"sources": sources, "targets": np.array(targets.to_pylist(), dtype=object)}
 

@@ -6,9 +6,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from coem.text._sources import read_rows, read_source
+from coem.text._sources import fill_gaps, read_rows, read_source
 from coem.text.directions import LatentDirections
-from coem.text.specs import check_columns
 from coem.views import Views
 
 AUTO = "auto"
@@ -46,7 +45,7 @@ class LatentMixin:
     def _counted(self, table):
         """Return the counts of the views of text, as they are before they are scaled."""
         texts = {view: spec for view, spec in self.views_.items() if spec["kind"] == "text"}
-        check_columns(texts, table.column_names, None)
+        table, _ = fill_gaps(table, texts, None)
         options, counts = self._options(), {}
         for view, spec in texts.items():
             source = read_source(table, view, spec, given=None, id=None, links={})

@@ -6,6 +6,7 @@ from coem.io.loaded import need
 from coem.io.registry import register
 from coem.text.directions import LatentDirections
 from coem.text.embed import Embed
+from coem.text.lists import BETWEEN, USUAL
 from coem.text.specs import KINDS
 from coem.text.views_of_tables import TextViews
 
@@ -15,7 +16,9 @@ def check_text_views(model):
     if not hasattr(model, "vocabulary_"):
         return
     need(list(model.vocabulary_) == list(model.views_), "vocabulary_")
-    need(all(set(spec) == {"kind", "columns"} for spec in model.views_.values()), "views_")
+    for spec in model.views_.values():
+        need(set(spec) - {"between"} == {"kind", "columns"}, "views_")
+        need(spec.get("between", USUAL) in BETWEEN, "what is between the items of a list")
     for view, words in model.vocabulary_.items():
         need(_is_text(words), f"the vocabulary of view {view!r}")
     need(model.n_features_in_ == len(model.feature_names_in_), "n_features_in_")

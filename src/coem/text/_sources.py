@@ -1,7 +1,11 @@
 """What each view of a table is counted or made from."""
 
+import pyarrow as pa
+
 from coem.text import _tables, dense
 from coem.text._inbound import inbound_items
+from coem.text.lists import USUAL
+from coem.text.specs import check_columns, needed_columns
 
 
 def read_source(table, view, spec, *, given, id, links):
@@ -24,7 +28,9 @@ def read_source(table, view, spec, *, given, id, links):
     if kind in ("text", "embed"):
         return _tables.read_text(table, columns, view)
     if kind == "list":
-        return _tables.read_items(table, columns[0], view)
+        return _tables.read_items(table, columns[0], view, spec.get("between", USUAL))
+    if kind == "category":
+        return _tables.read_categories(table, columns, view)
     if kind == "inbound":
         return inbound_items(links[view], _tables.read_ids(table, id, view))
     if kind == "number":
@@ -40,3 +46,28 @@ def read_rows(X):
     if not table.num_rows:
         raise ValueError("the table has no rows")
     return table
+
+
+def fill_gaps(table, specs, id_column):
+    """Return a table with the columns that fitted views need, and a sentence for each new one.
+
+    A column that is not there is empty in all rows. A table without any of the columns is an error.
+    """
+    needed = {
+        view: [name for name in needed_columns(spec, id_column) if name not in table.column_names]
+        for view, spec in specs.items()
+    }
+    if not any(
+        spec["kind"] == "array" or len(needed[view]) < len(needed_columns(spec, id_column))
+        for view, spec in specs.items()
+    ):
+        check_columns(specs, table.column_names, id_column, fitted=True)
+    sentences = []
+    for view, names in needed.items():
+        for name in names:
+            sentences.append(
+                f"view {view!r}: there is no column {name!r} in the table; it counts as empty"
+            )
+            if name not in table.column_names:
+                table = table.append_column(name, pa.nulls(table.num_rows))
+    return table, sentences

@@ -1,10 +1,6 @@
 """Tables of any kind as pyarrow's, and their columns as the views need them."""
 
-import ast
-import json
-import re
 from collections.abc import Mapping
-from contextlib import suppress
 
 import narwhals as nw
 import numpy as np
@@ -12,8 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coem.kernels.words import Strings
-
-SEPARATOR = re.compile(r"[|;]")  # of the items of a list that is written as text
+from coem.text.lists import USUAL, between, split
 
 
 def as_arrow(table):
@@ -136,6 +131,8 @@ def advice(name, kind):
     """Say how to make a view of a column of some type of Arrow."""
     if is_text(kind):
         return f"write '{name}'"
+    if pa.types.is_temporal(kind):
+        return "leave it out"
     if not is_list(kind):
         return f"write '{name}:number'"
     if _nameable(kind.value_type):
@@ -161,15 +158,24 @@ def read_text(table, names, view):
     return pc.binary_join_element_wise(*arrays, breaks, null_handling="skip")
 
 
-def read_items(table, name, view):
+def with_separator(table, spec, view):
+    """Return the spec of a view; of a list as text with what is between its items, if unusual."""
+    if spec["kind"] not in ("list", "inbound") or "between" in spec:
+        return spec
+    array = column(table, spec["columns"][0], view)
+    found = between(array.to_pylist()) if is_text(array.type) else USUAL
+    return spec if found == USUAL else spec | {"between": found}
+
+
+def read_items(table, name, view, separator=USUAL):
     """Return the items of a list column as starts of the rows and an array of text.
 
-    A list is one of Arrow, or text with items between ``|`` or ``;``, or a JSON list. Items that
-    are null or empty are left out.
+    A list is one of Arrow, or text with items between ``|`` or ``;`` or what `separator` says, or a
+    JSON list. Items that are null or empty are left out.
     """
     array = column(table, name, view)
     if is_text(array.type):
-        rows = [_split(text) for text in array.to_pylist()]
+        rows = [split(text, separator) for text in array.to_pylist()]
         array = pa.array(rows, pa.large_list(pa.large_string()))
     elif pa.types.is_null(array.type):
         array = array.cast(pa.large_list(pa.large_string()))
@@ -181,6 +187,40 @@ def read_items(table, name, view):
             f"view {view!r}: column {name!r} holds {kind}, no lists of names; give lists of text "
             f"or of whole numbers, or text with items between | or ;, or {advice(name, kind)}"
         )
+    return _flat(array)
+
+
+def read_categories(table, names, view):
+    """Return a category of every row as a list of one item; of several columns, "column=value"."""
+    columns = [_categories(column(table, name, view), name, view) for name in names]
+    if len(names) > 1:
+        pairs = zip(names, columns, strict=True)
+        columns = [[v and f"{name}={v}" for v in values] for name, values in pairs]
+    rows = [[value for value in row if value] for row in zip(*columns, strict=True)]
+    return _flat(pa.array(rows, pa.large_list(pa.large_string())))
+
+
+def _categories(array, name, view):
+    """Return the values of a column as text; None where there is none."""
+    kind = array.type
+    if pa.types.is_floating(kind):
+        kind = pa.list_(kind) if _has_fractions(array) else pa.int64()
+    if is_list(kind) or pa.types.is_nested(kind) or pa.types.is_temporal(kind):
+        raise ValueError(
+            f"view {view!r}: column {name!r} holds {array.type} and no categories; "
+            f"{advice(name, array.type)}"
+        )
+    texts = array.cast(kind).cast(pa.large_string()).to_pylist()
+    return [text and text.strip() for text in texts]
+
+
+def _has_fractions(array):
+    values = array.drop_null()
+    return not pc.all(pc.equal(values, pc.round(values)), min_count=0).as_py()
+
+
+def _flat(array):
+    """Return lists as starts of the rows and an array of the items that are not empty."""
     sizes = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     owners = np.repeat(np.arange(len(array)), sizes)
     words = array.flatten().cast(pa.large_string())
@@ -193,18 +233,6 @@ def read_items(table, name, view):
 def _nameable(kind):
     """Tell if values of a type can be the names of features."""
     return is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)
-
-
-def _split(text):
-    """Return the items of a list that is written as text."""
-    if text is None:
-        return []
-    text = text.strip()
-    if text.startswith("[") and text.endswith("]"):
-        for read in (json.loads, ast.literal_eval):  # as JSON has it, or as pandas writes it
-            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-                return [str(item) for item in read(text) if item is not None]
-    return [item.strip() for item in SEPARATOR.split(text)]
 
 
 def read_ids(table, name, view):

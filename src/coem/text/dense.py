@@ -14,19 +14,8 @@ from coem.views import RowError
 
 
 def read_numbers(table, names, view):
-    """Return columns of numbers as a float64 matrix. A row without numbers becomes a row of NaN."""
+    """Return columns of numbers as a float64 matrix, with NaN where a number is missing."""
     X = np.column_stack([_numbers(column(table, name, view), name, view) for name in names])
-    missing = np.isnan(X)
-    partly = missing.any(axis=1) & ~missing.all(axis=1)
-    if partly.any():
-        row = int(partly.argmax())
-        gone = names[int(missing[row].argmax())]
-        raise RowError(
-            view,
-            row,
-            f" has no {gone!r} but other numbers, and a row is there or missing as a whole; fill "
-            f"the gap, or make {gone!r} a view of its own",
-        )
     _check_finite(X, view)
     return X
 

@@ -1,4 +1,4 @@
-"""Guess which columns of a table are text, lists or vectors, and say why."""
+"""Guess which columns of a table are views, and say why."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from coem.text._tables import SEPARATOR, column, is_list, is_text, read_items
+from coem.text._tables import column, is_list, is_text, read_items, with_separator
+from coem.text.lists import guess_between
 from coem.text.telltale import (
     FEW,
     against_constant,
@@ -19,18 +20,29 @@ from coem.text.telltale import (
 
 ROWS = 1000  # the guess looks at so many rows, evenly spread over the table
 LONG = 20  # the least mean length of texts without blanks, such as Chinese, in characters
-SHORT = 40  # the largest mean length of the items of a list, in characters
+LEVELS = 50  # the most values of a category
+SECOND = {"category": "categories", "number": "numbers"}  # the views of tables without documents
 
 
 class Guess(NamedTuple):
-    """The kind of view that a column seems to be, or None if it seems to be no view, and why."""
+    """What a column seems to be, and why."""
 
     kind: str | None
+    """The kind of view, or None if the column seems to be none."""
+
     why: str
+    could: str | None = None
+    """The kind of view that it is in a table without text, lists and vectors."""
+
+    between: str | None = None
+    """What stands between the items of a list that is written as text."""
 
 
 def guess_views(table, id_column=None):
     """Return the views that the columns of a table seem to be, and a sentence about each column.
+
+    Categories and numbers are views only if nothing else is: beside a text they are often labels,
+    and would decide the groups.
 
     Parameters
     ----------
@@ -41,7 +53,8 @@ def guess_views(table, id_column=None):
     Returns
     -------
     views : dict of str to dict
-        The kind and the columns of each view. A view has the name of its column.
+        The kind and the columns of each view. A view has the name of its column; those of several
+        categories or numbers are called "categories" and "numbers".
     sentences : list of str
         What each column was taken for, and why.
 
@@ -50,23 +63,50 @@ def guess_views(table, id_column=None):
     ValueError
         If no column seems to be a view.
     """
-    views, sentences = {}, []
-    for name in table.column_names:
-        if name == id_column:
-            guess = Guess(None, "it has the ids")
-        else:
-            guess = _guess_column(_sample(column(table, name, name)))
-        if guess.kind is None:
-            sentences.append(f"Column {name!r} is left alone: {guess.why}.")
-        else:
+    guesses = guess_columns(table, id_column)
+    sentences = [_sentence(name, guess) for name, guess in guesses.items()]
+    views = {}
+    for name, guess in guesses.items():
+        if guess.kind in SECOND:
+            same = [other for other, found in guesses.items() if found.kind == guess.kind]
+            view = SECOND[guess.kind] if len(same) > 1 else name
+            views[view] = {"kind": guess.kind, "columns": same}
+        elif guess.kind is not None:
             views[name] = {"kind": guess.kind, "columns": [name]}
-            sentences.append(f"Column {name!r} is a view of kind {guess.kind!r}: {guess.why}.")
+            views[name] |= {"between": guess.between} if guess.between else {}
     if not views:
         raise ValueError(
             "no column looks like text, lists or vectors; name one, as in views={'text': 'COLUMN'}."
             + "".join(f" {sentence}" for sentence in sentences)
         )
     return views, sentences
+
+
+def guess_columns(table, id_column=None):
+    """Return what each column of a table seems to be, by name."""
+    guesses = {
+        name: Guess(None, "it has the ids")
+        if name == id_column
+        else _guess_column(_sample(column(table, name, name)))
+        for name in table.column_names
+    }
+    if any(guess.kind for guess in guesses.values()):
+        return guesses
+    return {name: _second(guess) for name, guess in guesses.items()}
+
+
+def _second(guess):
+    """Return what a column is in a table without documents."""
+    if guess.could is None:
+        return guess
+    what = "its values are numbers" if guess.could == "number" else guess.why
+    return guess._replace(kind=guess.could, why=f"{what}, and there is no text")
+
+
+def _sentence(name, guess):
+    if guess.kind is None:
+        return f"Column {name!r} is left alone: {guess.why}."
+    return f"Column {name!r} is a view of kind {guess.kind!r}: {guess.why}."
 
 
 def _sample(array):
@@ -81,9 +121,21 @@ def _guess_column(array):
         return _guess_list(array)
     if pa.types.is_temporal(kind):
         return Guess(None, "its values are dates or times")
+    if pa.types.is_boolean(kind):
+        return Guess(None, f"it holds {kind} and no text", "category")
     if not is_text(kind):
-        return Guess(None, f"it holds {kind} and no text")
+        return _guess_numbers(array)
     return _guess_text(_texts(array), len(array))
+
+
+def _guess_numbers(array):
+    """Return the guess for a column that is neither text nor lists."""
+    guess = Guess(None, f"it holds {array.type} and no text")
+    there = array.drop_null()
+    if not any(check(array.type) for check in NUMBERS):
+        return guess
+    reason = against_gaps(len(there), len(array)) or _against_numbers(array)
+    return Guess(None, reason) if reason else guess._replace(could="number")
 
 
 def _texts(array):
@@ -99,6 +151,9 @@ def _guess_list(array):
     if reason:
         return Guess(None, reason)
     if pa.types.is_floating(inner):
+        lengths = {len(row) for row in rows}
+        if len(lengths) > 1:
+            return Guess(None, f"it holds lists of {min(lengths)} to {max(lengths)} numbers")
         return Guess("vector", "it holds lists of numbers")
     if is_text(inner) or pa.types.is_integer(inner):
         return Guess("list", "it holds lists")
@@ -107,23 +162,26 @@ def _guess_list(array):
 
 def _guess_text(texts, n_rows):
     """Return the guess for a column of text from its values that are not blank."""
-    reason = against_text(texts, n_rows)
+    found = guess_between(texts) if len(texts) else None
+    codes = found is not None and found[0] in ", "  # which are no numbers, then, and no ids
+    reason = against_gaps(len(texts), n_rows) if codes else against_text(texts, n_rows)
+    reason = reason or (against_time(texts) or against_constant(texts) if codes else None)
     if reason:
         return Guess(None, reason)
-    items = [SEPARATOR.split(text.strip("[]")) for text in texts]
-    lengths = [len(item.strip()) for row in items for item in row]
-    if np.mean([len(row) > 1 for row in items]) >= 0.5 and np.mean(lengths) <= SHORT:
-        return Guess("list", "most of its values are short items between | or ;")
-    if np.mean([text.startswith("[") and "," in text for text in texts]) >= 0.5:
-        return Guess("list", "most of its values are lists in brackets")
+    if found is not None:
+        return Guess("list", found[1], between=found[0] if codes else None)
     length, words = np.mean([len(t) for t in texts]), np.mean([len(t.split()) for t in texts])
     n_distinct = len(set(texts))
     about = f"{length:.0f} characters and {words:.1f} words on average"
     if n_distinct < 0.5 * len(texts) and words < 10 and len(texts) > 5:
-        return Guess(None, f"its values repeat like labels ({n_distinct} of {len(texts)})")
+        could = "category" if n_distinct <= LEVELS else None
+        return Guess(None, f"its values repeat like labels ({n_distinct} of {len(texts)})", could)
     if words <= 1.5 and (length < LONG or all(map(str.isascii, texts))):
         return Guess(None, f"its values are single words, names or ids ({about})")
     return Guess("text", about)
+
+
+NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
 
 def doubts(table, views):
@@ -138,7 +196,7 @@ def doubts(table, views):
     sentences = []
     for view, spec in views.items():
         for name in spec["columns"]:
-            reason = _against(column(table, name, view), spec["kind"])
+            reason = _against(column(table, name, view), spec)
             if reason:
                 sentences.append(
                     f"view {view!r} can disturb the groups, because column {name!r} seems to say "
@@ -147,19 +205,32 @@ def doubts(table, views):
     return sentences
 
 
-def _against(array, kind):
-    """Return why a column of a view of some kind says nothing, or None."""
-    few = _sample(array)
+def _against(array, spec):
+    """Return why a column of a view says nothing, or None."""
+    few, kind = _sample(array), spec["kind"]
     if kind == "number":
         return _against_numbers(few)
     if kind == "list":
-        return _against_items(few, whole=len(few) == len(array))
+        return _against_items(few, spec, whole=len(few) == len(array))
+    if kind == "category":
+        return _against_category(few, whole=len(few) == len(array))
     return against_given(_texts(few)) if kind in ("text", "embed") and is_text(few.type) else None
 
 
-def _against_items(array, *, whole):
+def _against_category(array, *, whole):
+    """Return why a column of categories says nothing, or None."""
+    values = [str(value) for value in array.drop_null().to_pylist()]
+    reason = against_constant(values)
+    if reason or not whole or len(values) < FEW or len(set(values)) < len(values):
+        return reason
+    return "all of its values differ"
+
+
+def _against_items(array, spec, *, whole):
     """Return why a column of lists says nothing, or None; `whole` if these are all of its rows."""
-    starts, words = read_items(pa.table({"items": array}), "items", "items")
+    table = pa.table({"items": array})
+    separator = with_separator(table, spec | {"columns": ["items"]}, "items").get("between", "|;")
+    starts, words = read_items(table, "items", "items", separator)
     items, starts = words.to_pylist(), starts.tolist()
     rows = [tuple(items[i:j]) for i, j in pairwise(starts) if j > i]
     reason = against_constant(rows) or against_time(items)

@@ -13,9 +13,10 @@ KINDS = (
     "inbound",
     "number",
     "vector",
+    "category",
 )  # what a specification may end with, after a colon
-COUNTS = ("text", "list", "inbound")  # these become matrices of counts
-SEVERAL = ("text", "number", "embed")  # these may have more than one column
+COUNTS = ("text", "list", "inbound", "category")  # these become matrices of counts
+SEVERAL = ("text", "number", "embed", "category")  # these may have more than one column
 
 
 def parse_views(views):
@@ -53,9 +54,9 @@ def _parse(spec, view):
         return {"kind": "array", "columns": []}
     if not isinstance(spec, list | tuple) or not all(isinstance(part, str) for part in spec):
         raise ValueError(
-            f"view {view!r} must be a column ('title', 'refs:list', 'price:number', 'vec:vector'), "
-            f"a list of columns, an Embed, a two-dimensional array or the path of a .npy file, got "
-            f"{spec!r:.80}"
+            f"view {view!r} must be a column ('title', 'refs:list', 'maker:category', "
+            f"'price:number', 'vec:vector'), a list of columns, an Embed, a two-dimensional array "
+            f"or the path of a .npy file, got {spec!r:.80}"
         )
     pairs = [_split(part) for part in spec]
     kinds = list(dict.fromkeys(kind for _, kind in pairs))
@@ -78,6 +79,11 @@ def _checked(kind, columns, view):
     if len(set(columns)) < len(columns):
         raise ValueError(f"view {view!r} names a column twice: {columns}")
     return {"kind": kind, "columns": columns}
+
+
+def needed_columns(spec, id_column):
+    """Return the columns that a fitted view needs: inbound links are known, and are found by id."""
+    return [id_column] if spec["kind"] == "inbound" else list(spec["columns"])
 
 
 def check_columns(specs, names, id_column, *, fitted=False):

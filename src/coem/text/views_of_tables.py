@@ -12,7 +12,8 @@ from coem.io.model_file import Saves
 from coem.runs import warn_user
 from coem.text._inbound import known_links, outbound_links
 from coem.text._latent import LatentMixin, latent_spec
-from coem.text._sources import read_rows, read_source
+from coem.text._sources import fill_gaps, read_rows, read_source
+from coem.text._tables import with_separator
 from coem.text.counting import TOKENS, Options, count, learn, matrix
 from coem.text.guess import doubts, guess_views
 from coem.text.scaling import kept_share, scale_length, shorten
@@ -39,16 +40,20 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         - ``"title"``: the words of a text column; ``["abstract", "text"]`` joins several by line
           breaks.
         - ``"refs:list"``: the items of a list column, each a feature and kept whole. A list is one
-          of the table, or text with items between ``|`` or ``;``, or a JSON list.
+          of the table, or a JSON list, or text with items between ``|`` or ``;``, or between commas
+          or blanks, if no row has a bar or a semicolon.
         - ``"refs:inbound"``: who links here. Row i has a count for each row whose list in the
           column `refs` has the id of row i.
+        - ``"maker:category"``, ``["maker:category", "colour:category"]``: the value of a column as
+          a whole, a feature each.
         - ``"price:number"``, ``["price:number", "year:number"]``: numbers, for a Gaussian.
         - ``"vec:vector"``: a column of lists of numbers, all of one length.
         - ``Embed(column, encoder)``: sentence vectors of a text column.
         - a two-dimensional array, or the path of a ``.npy`` file, with one row a row of the table.
 
         None guesses them from the columns; `guesses_` says what was guessed, and why. Columns of
-        dates, ids, numbers, labels, and with one value in nearly all rows are not guessed. If you
+        dates, ids, and with one value in nearly all rows are not guessed. Categories and numbers
+        are, if there is no text, list or vector: beside a text they are often labels. If you
         name a column of dates, of codes that all differ, or of one value, `fit` warns. A column
         whose name ends like one of these kinds is written with its own: ``"a:list:text"``.
     id : str, optional
@@ -101,8 +106,8 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
     -----
     Counts are CSR in float32, which the kernels of coem read fastest and which is exact up to
     2^24. A row without text is a row without counts. A row without number, vector or text to encode
-    is NaN as a whole, which the families for dense rows take for a missing one; a row with some of
-    several numbers is an error.
+    is NaN as a whole, which the families for dense rows take for a missing one. A row with some of
+    several numbers has NaN for the others, which `Gaussian` integrates out.
 
     Inbound links come from the rows that were fitted, whatever rows are transformed: a new row has
     a count for each fitted row that names its id. So every row is transformed by itself.
@@ -202,6 +207,7 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         self.views_, self.guesses_ = self._resolve(table)
         options = self._options()
         self._check(table, y)
+        self.views_ = {v: with_separator(table, spec, v) for v, spec in self.views_.items()}
         sources = self._sources(table, fitted=False)
         given = {name: s for name, s in self.views_.items() if s["kind"] != "latent"}
         for sentence in doubts(table, given) if self.views is not None else ():
@@ -227,7 +233,8 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         Parameters
         ----------
         X : table
-            With the columns that the views are made of; others do not matter.
+            With the columns that the views are made of; others do not matter. A column that is
+            missing counts as empty, with a warning, unless all are missing.
 
         Returns
         -------
@@ -236,7 +243,9 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         """
         check_is_fitted(self, "vocabulary_")
         table, options = read_rows(X), self._options()
-        check_columns(self.views_, table.column_names, self.id, fitted=True)
+        table, sentences = fill_gaps(table, self.views_, self.id)
+        for sentence in sentences:
+            warn_user(sentence, UserWarning)
         sources = self._sources(table, fitted=True)
         with LocalEngine(self.n_jobs):
             data = {name: self._apply(name, source, options) for name, source in sources.items()}
@@ -319,7 +328,7 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         own = {view: spec for view, spec in self.views_.items() if spec["kind"] != "latent"}
         if not fitted:
             self.links_ = {
-                view: outbound_links(table, spec["columns"][0], self.id, view)
+                view: outbound_links(table, spec, self.id, view)
                 for view, spec in own.items()
                 if spec["kind"] == "inbound"
             }
