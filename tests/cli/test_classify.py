@@ -167,3 +167,57 @@ def test_explain_agrees_with_predict(here, coem):
         assert told["log_odds"] == pytest.approx(np.log(first / second), rel=1e-4)
         text = coem("explain", "out", "--id", row["id"]).stdout
         assert f"log odds {told['log_odds']:.2f}, probability {first:.3f}" in text
+
+
+# -- lists of labels, labels of another file ------------------------------------------------------
+
+
+def json_lines(path, rows):
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+
+
+def test_lists_of_labels(here, coem):
+    rows = posts(60)
+    for i, row in enumerate(rows):
+        other = "kitchen" if row["topic"] == "sea" else "sea"
+        row["topics"] = [[row["topic"]], [], [row["topic"], other]][i % 4 % 3]
+    json_lines(here / "a.jsonl", rows)
+    fast = ("--text", "body", "--threads", "1", "--no-report", "--format", "jsonl")
+    told = coem("classify", "a.jsonl", "--label", "topics", *fast, "--out", "out").stderr
+    assert "15 rows have several labels in column 'topics', and are taken to be in one of" in told
+    found = [json.loads(line) for line in (here / "out" / "assignments.jsonl").open()]
+    assert [row["given"] for row in found[:3]] == ["sea", None, "court | sea"]
+    right = [row["label"] == own["topic"] for row, own in zip(found, rows, strict=True)]
+    assert np.mean(right) > 0.9
+    # The same labels as text.
+    for row in rows:
+        row["topics"] = ";".join(row["topics"])
+    json_lines(here / "b.jsonl", rows)
+    coem("classify", "b.jsonl", "--label", "topics:list", *fast, "--out", "text")
+    again = [json.loads(line) for line in (here / "text" / "assignments.jsonl").open()]
+    assert again == found
+
+
+def test_labels_of_another_file(here, coem):
+    rows = posts(60)
+    write_csv(here / "a.csv", rows)
+    for row in rows:
+        del row["topic"]
+    write_csv(here / "bare.csv", rows)
+    labels = "".join(f"{row['id']},{row['topic']}\n" for row in posts(60)[:30])
+    (here / "l.csv").write_text(f"id,kind\n{labels}", encoding="utf-8")
+    fast = ("--text", "body", "--threads", "1")
+    coem("classify", "bare.csv", "--labels", "l.csv", *fast, "--out", "out")
+    told = read_json(here / "out" / "run.json")
+    assert told["result"]["labelled"] == 30
+    assert told["arguments"]["label"] == "kind"
+    assert "--labels" in told["inputs"]
+    page = (here / "out" / "report.html").read_text(encoding="utf-8")
+    coem("report", "out")
+    assert (here / "out" / "report.html").read_text(encoding="utf-8") == page
+    assert "the same" in coem("rerun", "out").stdout
+    (here / "l.csv").write_text(f"id,kind\n{labels}p59,sea\n", encoding="utf-8")
+    assert "the labels have changed" in coem("rerun", "out", code=1).stdout
+    (here / "l.csv").write_text(f"id,kind\n{labels}q1,sea\n", encoding="utf-8")
+    arguments = ("classify", "bare.csv", "--labels", "l.csv", *fast, "--skip-bad", "--out", "b")
+    assert "1 ids that bare.csv has not: 'q1'; they are left out" in coem(*arguments).stderr

@@ -93,9 +93,34 @@ def test_documents_without_ids_are_numbered(finished, coem, here):
     found = rows(coem("predict", finished, "new.csv").stdout)
     assert [row["id"] for row in found] == list("123456")
     write_csv(here / "twice.csv", [{"id": "a", **row} for row in rows_])
-    result = coem("predict", finished, "twice.csv")
+    for options in ((), ("--id", "id")):
+        told = coem("predict", finished, "twice.csv", *options, code=1).stderr
+        assert "rows 2 and 3 are both called 'a'" in told
+    result = coem("predict", finished, "twice.csv", "--id", "none")
+    assert [row["id"] for row in rows(result.stdout)] == list("123456")
+    write_csv(here / "gap.csv", [{"id": "" if i else "a", **row} for i, row in enumerate(rows_)])
+    result = coem("predict", finished, "gap.csv")
     assert "is not used for the ids" in result.stderr
     assert [row["id"] for row in rows(result.stdout)] == list("123456")
-    coem("predict", finished, "twice.csv", "--id", "id", code=1)
     told = coem("predict", finished, "new.csv", "--out", "a.csv", "--json").stdout
     assert json.loads(told) == {"file": "a.csv", "rows": 6}
+
+
+def test_columns_of_some_views_may_be_missing(finished, here, coem):
+    bodies = [row["body"] for row in posts(6)]
+    (here / "new.csv").write_text("body\n" + "\n".join(bodies) + "\n", encoding="utf-8")
+    result = coem("predict", finished, "new.csv")
+    assert "view 'title': there is no column 'title' in the table; it counts as empty" in (
+        result.stderr
+    )
+    labels = [line.split(",")[1] for line in result.stdout.splitlines()[1:]]
+    assert labels[:3] == labels[3:]
+    assert len(set(labels)) == 3
+
+
+def test_info_counts_empty_cells(here, coem):
+    rows = [{"a": "x", "b": [1], "c": 1.5}, {"a": " ", "b": [], "c": None}, {"a": "", "b": None}]
+    text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    (here / "a.jsonl").write_text(text, encoding="utf-8")
+    told = json.loads(coem("info", "a.jsonl", "--json").stdout)
+    assert [column["empty"] for column in told["columns"]] == [2, 2, 2]

@@ -1,6 +1,7 @@
 """Topics: what they are found in, and what is written of them."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +27,8 @@ def mixed(here):
 def test_columns_of_other_kinds_are_left_out(mixed, coem):
     told = coem("topics", mixed, "-k", "3", "--out", "out").stderr
     assert "Column 'refs' is left out: topics are found in text, and it is a list." in told
-    assert "Column 'vector' is left alone" in told
-    assert "Column 'body' is a view of kind 'text'" in told
+    assert re.search(r"^vector +left out +one value is in nearly all", told, re.MULTILINE)
+    assert re.search(r"^body +view 'text', text|^body +view 'body', text", told, re.MULTILINE)
     assert read_json("out/run.json")["result"]["k"] == 3
     assert coem("predict", "out", mixed).stdout.count("\n") == 91
     assert "the same, to the last bit" in coem("rerun", "out").stdout

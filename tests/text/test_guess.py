@@ -184,3 +184,92 @@ def test_a_product_list_as_excel_writes_it(tmp_path):
     assert reasons[5] == "its values repeat like labels (2 of 40)."
     assert reasons[6] == "its values are names of files."
     assert all(reason for reason in reasons)
+
+
+# -- lists as text, categories, numbers ------------------------------------------------------------
+
+
+def kinds_of(**columns):
+    """Return the kinds of the views that are guessed."""
+    views, _ = guess_views(pa.table(columns))
+    return {name: (spec["kind"], spec.get("between")) for name, spec in views.items()}
+
+
+def test_lists_between_commas_and_blanks_are_guessed_if_items_recur():
+    tags = [f"{('red', 'green', 'blue')[i % 3]}, {('big', 'small')[i % 2]}" for i in range(N)]
+    codes = [f"p{i % 7} p{i % 5} p{i % 11}" for i in range(N)]
+    numbers = [f"{i % 7} {10 + i % 5}" for i in range(N)]
+    sentences = [f"On day {i}, they met, and talked about number {i}" for i in range(N)]
+    assert kinds_of(text=TEXT, tags=tags, codes=codes, numbers=numbers, said=sentences) == {
+        "text": ("text", None),
+        "tags": ("list", ","),
+        "codes": ("list", " "),
+        "numbers": ("list", " "),
+        "said": ("text", None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("cells", "want"),
+    [
+        (["a|b", "c d|a"], ["a", "b", "c d"]),
+        (["a; b", "c, d"], ["a", "b", "c, d"]),
+        (["a, b", "c d"], ["a", "b", "c d"]),
+        (["a b", "a c", "b c", "b"], ["a", "b", "c"]),
+        (["New York", "Los Angeles", "New York"], ["Los Angeles", "New York"]),
+        (["['a', 'b, c']", "[]"], ["a", "b, c"]),
+        ([[1, 2], [2, 3, 4], []], ["1", "2", "3", "4"]),
+    ],
+)
+def test_what_is_between_the_items_of_a_list(cells, want):
+    model = TextViews({"x": "x:list"}).fit({"x": cells})
+    assert model.vocabulary_["x"].tolist() == want
+
+
+def test_a_new_row_is_read_as_those_of_the_fit(tmp_path):
+    model = TextViews({"x": "x:list"}).fit({"x": ["a b; c", "c; d"]})
+    assert model.transform({"x": ["a b"]})["x"].toarray().tolist() == [[1, 0, 0]]
+    blanks = TextViews({"x": "x:list"}).fit({"x": ["a b", "a c", "b c"]})
+    assert blanks.transform({"x": ["c a"]})["x"].toarray().tolist() == [[1, 0, 1]]
+    blanks.save(tmp_path / "m.coem")
+    loaded = TextViews.load(tmp_path / "m.coem")
+    assert loaded.transform({"x": ["c a"]})["x"].toarray().tolist() == [[1, 0, 1]]
+
+
+def test_lists_of_numbers_of_unequal_length_are_no_vectors():
+    assert why([[0.5] * (1 + i % 3) for i in range(N)]) == "it holds lists of 1 to 3 numbers"
+
+
+def test_categories():
+    table = {"maker": ["Bosch", "Miele", None, " "], "year": [1.0, 2.0, None, 1.0], "b": [True] * 4}
+    model = TextViews({"m": "maker:category"}).fit(table)
+    assert model.vocabulary_["m"].tolist() == ["Bosch", "Miele"]
+    assert model.transform(table)["m"].toarray().tolist() == [[1, 0], [0, 1], [0, 0], [0, 0]]
+    both = TextViews({"m": ["maker:category", "year:category", "b:category"]}).fit(table)
+    names = ["b=true", "maker=Bosch", "maker=Miele", "year=1", "year=2"]
+    assert both.vocabulary_["m"].tolist() == names
+    for bad in ({"maker": [["a"]]}, {"maker": [0.5]}):
+        with pytest.raises(ValueError, match=r"column 'maker' holds .* and no categories"):
+            TextViews({"m": "maker:category"}).fit(bad)
+    with pytest.warns(UserWarning, match="all of its values differ"):
+        TextViews({"m": "x:category"}).fit({"x": [f"n{i}" for i in range(N)]})
+
+
+def test_categories_and_numbers_are_views_only_where_there_is_no_text():
+    table = {
+        "maker": [("Bosch", "Miele")[i % 2] for i in range(N)],
+        "colour": [("red", "green", "blue")[i % 3] for i in range(N)],
+        "price": RNG.random(N),
+        "weight": [None, *RNG.random(N - 1)],
+        "row": np.arange(N),
+        "day": TIMES["iso"],
+    }
+    views, sentences = guess_views(pa.table(table))
+    assert views == {
+        "categories": {"kind": "category", "columns": ["maker", "colour"]},
+        "numbers": {"kind": "number", "columns": ["price", "weight"]},
+    }
+    assert sentences[4] == "Column 'row' is left alone: its values are running numbers."
+    assert list(guess_views(pa.table(table | {"text": TEXT}))[0]) == ["text"]
+    rows = TextViews().fit_transform(table)
+    assert np.isnan(rows["numbers"]).sum() == 1

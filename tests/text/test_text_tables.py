@@ -217,8 +217,8 @@ def test_bad_rows_are_refused_by_number(change, views, message):
 
 def test_nothing_is_encoded_or_counted_before_all_columns_are_known_to_be_good():
     encoder = Encoder()
-    specs = {"m": Embed("text", encoder), "n": ["price:number", "gap:number"]}
-    with pytest.raises(ValueError, match="row 1 has no 'gap'"):
+    specs = {"m": Embed("text", encoder), "n": ["price:number", "text:number"]}
+    with pytest.raises(ValueError, match="in column 'text' is no number"):
         TextViews(specs).fit(TABLE)
     assert encoder.asked == []
 

@@ -25,11 +25,16 @@ def tell_columns(reader: Any, documents: Documents, listener: Listener, label: s
         elif name == label:
             rows.append([name, "labels", ""])
         else:
-            unused = why if guessed else "no view names it"
+            unused = _unused(reasons[name]) if guessed else "no view names it"
             rows.append([name, known.get(name, LEFT_OUT), why if name in known else unused])
     rows.sort(key=lambda row: row[1] == LEFT_OUT)
     listener.columns(HEADER, rows, reader.guesses_)
     _tell_more(reasons, listener)
+
+
+def _unused(guess: Any) -> str:
+    """Return why a column is left out."""
+    return "its values are numbers" if guess.could == "number" else str(guess.why)
 
 
 def _columns(reader: Any) -> list[tuple[str, str, str]]:
