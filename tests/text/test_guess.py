@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from coem import load
 from coem.io.tables import read_table
 from coem.text import TextViews
 from coem.text.guess import guess_views
@@ -232,7 +233,7 @@ def test_a_new_row_is_read_as_those_of_the_fit(tmp_path):
     blanks = TextViews({"x": "x:list"}).fit({"x": ["a b", "a c", "b c"]})
     assert blanks.transform({"x": ["c a"]})["x"].toarray().tolist() == [[1, 0, 1]]
     blanks.save(tmp_path / "m.coem")
-    loaded = TextViews.load(tmp_path / "m.coem")
+    loaded = load(tmp_path / "m.coem")
     assert loaded.transform({"x": ["c a"]})["x"].toarray().tolist() == [[1, 0, 1]]
 
 
