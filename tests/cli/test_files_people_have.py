@@ -15,7 +15,7 @@ GROUPS = ["Küche", "Garten", "Büro"]
 WORDS = {
     "Küche": ["Messer", "Pfanne", "Topf", "Herd", "Löffel", "Teller", "Brot", "Ofen"],
     "Garten": ["Spaten", "Rasen", "Blumen", "Erde", "Hecke", "Gießkanne", "Beet", "Baum"],
-    "Büro": ["Drucker", "Papier", "Ordner", "Stuhl", "Schreibtisch", "Lampe", "Stift", "Akte"],
+    "Büro": ["Drucker", "Papier", "Mappe", "Stuhl", "Schreibtisch", "Lampe", "Stift", "Akte"],
 }
 FAST = ("--restarts", "2", "--max-iter", "30", "-k", "3", "--threads", "1", "--no-report")
 
