@@ -63,5 +63,6 @@ def draw(results: Results, figure: Any) -> None:
     """Draw a line per number of labels over the number of words that are left out."""
     along: dict[str, Any] = {"labels": ("words left out", f"accuracy of {NB}, %")}
     ax = charts(figure, results, "data", x="words", y="accuracy", line="labels", **along)[0]
+    ax.set(xticks=range(0, 1201, 400))
     for number, size in enumerate(sorted(set(PAPER) & set(results.unique("labels")))):
         ax.axhline(PAPER[size], linestyle=":", color=f"C{number}")
