@@ -124,6 +124,7 @@ def test_pipeline():
     assert pipe.get_params()["mix__family__alpha"] == 0.25
 
 
+@pytest.mark.slow
 def test_grid_search_over_eta_and_families():
     grid = [
         {"eta": [0.0, 0.5, Linear(1, 0, 3)]},
@@ -143,6 +144,7 @@ def test_grid_search_over_eta_and_families():
     assert model.family == "auto"  # the search works on copies
 
 
+@pytest.mark.slow
 def test_grid_search_over_the_family_of_one_view():
     model = MixtureClusterer(K, family=MIXED, max_iter=4, **FIXED)
     grid = {"family__words__alpha": [0.1, 2.0], "family__points__covariance": ["diag", "unit"]}

@@ -305,6 +305,7 @@ def test_eta_0_free_energy_never_falls(name, posterior, beta, weights):
     check_monotone(model, "free_energy")
 
 
+@pytest.mark.slow
 def test_eta_annealed_to_0_free_energy_never_falls_where_likelihoods_do():
     """Earlier views of a round have older global weights, so that their likelihoods may fall."""
     views, labels = data_of("multinomial", "co-em")
@@ -612,6 +613,7 @@ def many_views(names):
     return views, {f"view{v}": CASES[name].family for v, name in enumerate(names)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", THREADS)
 def test_threads_do_not_change_a_bit(kind):
     names, options = THREADS[kind]
@@ -626,6 +628,7 @@ def test_threads_do_not_change_a_bit(kind):
         np.testing.assert_array_equal(model.predict_proba(views), models[0].predict_proba(views))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["counts", "co-em", "full"])
 def test_one_restart_on_threads_does_not_change_a_bit(kind):
     """With one restart the threads share its blocks; with several they share the restarts."""

@@ -103,6 +103,7 @@ def test_table(sea):
         assert name in repr(diagnosis)
 
 
+@pytest.mark.slow
 def test_naive_bayes_is_the_classifier_without_unlabelled_rows(helpful):
     """Its column is what scikit-learn's naive Bayes gets on the same folds."""
     X, _, y, _ = helpful
@@ -130,6 +131,7 @@ def test_restarts_and_their_correlation(sea):
         assert f"(r = {r:.2f})" in diagnosis.recommendation
 
 
+@pytest.mark.slow
 def test_without_restarts(helpful):
     X, _, y, _ = helpful
     diagnosis = doctor(BRIEF, X, y, n_splits=2, n_restarts=0, n_repeats=1, random_state=0)
@@ -138,6 +140,7 @@ def test_without_restarts(helpful):
     assert "r =" not in diagnosis.recommendation
 
 
+@pytest.mark.slow
 def test_pipeline_learns_its_words_in_the_folds():
     """Words chosen by labels that say nothing must not seem to say something."""
     rng = np.random.default_rng(0)
@@ -222,6 +225,7 @@ def test_no_change_no_correlation():
     assert _correlations(runs) == {"x": pytest.approx(-1.0)}
 
 
+@pytest.mark.slow
 def test_seed_of_the_doctor_is_enough(sea):
     X, _, y, _ = sea
     model, options = MixtureClassifier(tol=1e-3, max_iter=4), {"n_splits": 2, "n_restarts": 2}
@@ -244,6 +248,7 @@ class Spy(TransformerMixin, BaseEstimator):
         return X
 
 
+@pytest.mark.slow
 def test_steps_never_see_the_labels_that_are_held_out(sea):
     X, _, y, _ = sea
     Spy.seen.clear()
@@ -261,6 +266,7 @@ def test_settings_that_fit_no_fold_are_set_aside(helpful):
         assert odd.keys() <= found.estimator.get_params().keys()
 
 
+@pytest.mark.slow
 def test_a_dict_of_views_and_labels_by_exclusion():
     X, truth = corpus(2, ["ham", "spam"], 150, length=12)
     y = hidden(truth, 30)

@@ -15,6 +15,7 @@ def planted(k, each=40, seed=0):
     return rng.poisson(np.repeat(0.5 + 12 * np.eye(k, 3 * k), each, axis=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 4, 6])
 def test_planted_groups_are_counted(k):
     found = choose_k(MixtureClusterer(), planted(k), range(2, 9), random_state=0)
@@ -22,12 +23,14 @@ def test_planted_groups_are_counted(k):
     assert k in found.possible
 
 
+@pytest.mark.slow
 def test_seeds_agree():
     model, X = MixtureClusterer(), planted(4)
     found = {choose_k(model, X, [2, 3, 4, 6, 8], random_state=s).best for s in range(3)}
     assert found == {4}
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_table():
     first, again, other = (
         choose_k(MixtureClusterer(), planted(4), [2, 4, 8], random_state=s, n_jobs=jobs)
@@ -111,6 +114,7 @@ class BadStarts(MixtureClusterer):
         return np.where(labels > 1, 0, labels) if self.random_state % 2 else labels
 
 
+@pytest.mark.slow
 def test_bad_starts_make_the_error_larger():
     X, settings = planted(4), {"sizes": [3, 4, 5], "n_splits": 4, "random_state": 0}
     good = choose_k(MixtureClusterer(), X, **settings)
@@ -167,6 +171,7 @@ def test_held_out_rows_are_scored_by_models_that_have_not_seen_them():
     assert found.table[0].held_out < found.table[1].held_out < fitted.score(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("X", [np.tile([1, 2, 3], (40, 1)), planted(1, 200)])
 def test_rows_without_groups(X):
     found = choose_k(MixtureClusterer(), X, [2, 3, 4], random_state=0)
