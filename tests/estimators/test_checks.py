@@ -73,7 +73,7 @@ CASES = [
     (MixtureClusterer(), WANT_TWO_OR_FOUR_COLUMNS),
     (MixtureClassifier(), TAKES_MINUS_ONE_FOR_A_CLASS),
     (MixtureClassifier(family="multinomial"), TAKES_MINUS_ONE_FOR_A_CLASS),
-    (PooledClassifier(), TAKES_MINUS_ONE_FOR_A_CLASS),
+    (PooledClassifier(cv=2), TAKES_MINUS_ONE_FOR_A_CLASS),
     (PooledClassifier(MixtureClassifier(family="gaussian"), cv=None), TAKES_MINUS_ONE_FOR_A_CLASS),
     (AspectModel(), set()),
     (AspectModel(4, coupling="c", n_jobs=2, smoothing=0.1, max_iter=20), set()),

@@ -110,7 +110,6 @@ def test_table(sea):
         assert name in repr(diagnosis)
 
 
-@pytest.mark.slow
 def test_naive_bayes_is_the_classifier_without_unlabelled_rows(few):
     """Its column is what scikit-learn's naive Bayes gets on the same folds."""
     X, _, y = few
@@ -138,7 +137,6 @@ def test_restarts_and_their_correlation(sea):
         assert f"(r = {r:.2f})" in diagnosis.recommendation
 
 
-@pytest.mark.slow
 def test_without_restarts(few):
     X, _, y = few
     diagnosis = doctor(BRIEF, X, y, n_splits=2, n_restarts=0, n_repeats=1, random_state=0)
@@ -257,7 +255,6 @@ class Spy(TransformerMixin, BaseEstimator):
         return X
 
 
-@pytest.mark.slow
 def test_steps_never_see_the_labels_that_are_held_out(few):
     X, _, y = few
     Spy.seen.clear()
