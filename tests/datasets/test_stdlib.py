@@ -9,7 +9,6 @@ def data():
     return load_stdlib()
 
 
-@pytest.mark.slow
 def test_every_entry_has_three_views_and_a_package(data):
     assert data.views.names == ("name", "doc", "code")
     assert len(data.views) == len(data.target) == len(data.ids) > 2000
@@ -19,7 +18,6 @@ def test_every_entry_has_three_views_and_a_package(data):
         assert data.views[view].shape[1] == len(data.vocabularies[view])
 
 
-@pytest.mark.slow
 def test_words_are_counted_where_they_stand(data):
     row = data.ids.tolist().index(next(i for i in data.ids if i.startswith("json.encoder.JSONEnc")))
     there = data.vocabularies["name"][data.views["name"][row].indices]
