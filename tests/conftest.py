@@ -56,9 +56,10 @@ def untraced():
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection():
+def pytest_collection(session):
     """Collect without coverage: the library is all that it needs to see of what is imported."""
-    if coverage.Coverage.current() is not None:
+    workers_collect = session.config.pluginmanager.hasplugin("dsession")  # of pytest-xdist
+    if coverage.Coverage.current() is not None and not workers_collect:
         library = importlib.import_module("coem")  # not before coverage has begun
         for module in pkgutil.walk_packages(library.__path__, "coem."):
             importlib.import_module(module.name)
