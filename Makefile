@@ -26,13 +26,15 @@ $(READY): pyproject.toml CMakeLists.txt $(wildcard src/kernels/*)
 	fi
 	@rm -f $(VENV)/.ready-* && touch $@
 
+# Bytecode is kept, whatever the caller says: tests start the program dozens of times, and each of
+# two workers would rewrite the assertions of all tests again.
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	MYPY_NUM_WORKERS=2 $(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell src tests docs benchmarks *.md
 

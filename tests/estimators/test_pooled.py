@@ -78,6 +78,7 @@ def test_a_pool_without_held_out_labels_is_that_of_a_twin():
     assert (model.labels_ == wanted.argmax(axis=1)).mean() > 0.99
 
 
+@pytest.mark.slow
 def test_held_out_rows_stay_in_the_fit_without_their_labels():
     """Hold out the same folds by hand."""
     model = fitted(class_shares="labels")
@@ -102,6 +103,7 @@ def test_held_out_rows_stay_in_the_fit_without_their_labels():
     assert model.pool_.accuracy == pytest.approx(right.mean())
 
 
+@pytest.mark.slow
 def test_new_rows_are_judged_by_fits_without_the_held_out_rows():
     model = fitted(class_shares="labels")
     rows, folds = model.held_out_.rows, model.held_out_.folds
@@ -157,6 +159,7 @@ def random_votes(n=80, seed=1):
     return [good, bad], truth
 
 
+@pytest.mark.slow
 def test_settings_are_those_of_a_twin_and_a_model_that_guesses_loses_its_vote():
     votes, truth = random_votes()
     prior = 1.0, 1.0, 5.0
@@ -231,6 +234,7 @@ def slow_shares(proba, start, pseudo_rows):
     return shares
 
 
+@pytest.mark.slow
 def test_the_shares_of_the_classes_are_those_of_a_twin():
     plain, model = fitted(class_shares="labels"), fitted()
     start, loose = np.full(K, 1 / K), TEN < 0
@@ -475,6 +479,7 @@ def test_names_of_classes_do_not_matter():
     )
 
 
+@pytest.mark.slow
 def test_a_damaged_regression_is_refused(tmp_path):
     for damage in (
         lambda m: m.linear_.scales.clear() or m.linear_.weights.clear(),

@@ -377,6 +377,7 @@ def test_a_pipeline_finds_the_groups_and_pickles():
     assert isinstance(model[0].transform(table), Views)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, lambda t: t.to_dict("records")])
 def test_scikit_learn_searches_over_a_table(kind):
     table, y = documents()
