@@ -1,4 +1,4 @@
-"""What the experiments share: documents with their views, and which of them get a label.
+"""What the experiments share: documents, and which of them get a label.
 
 A quick run takes `QUICK`, a small set of documents. It has no sentence vectors: 20 latent
 directions of its words stand for them.
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coem import Views
 from coem.datasets import fetch_20newsgroups, fetch_cluto
 from coem.experiments import Claim, Results
 from coem.experiments.verdict import chance
@@ -17,9 +16,6 @@ from coem.metrics import paired_t_test
 from coem.text import LatentDirections, ScaleLength
 
 NEWS, QUICK = "20 Newsgroups", "tr11"
-WORDS, VECTORS, DIRECTIONS = "words", "vectors", "directions"
-ALONE = ((WORDS,), (VECTORS,), (DIRECTIONS,))
-TOGETHER = ((WORDS, VECTORS), (WORDS, DIRECTIONS), (WORDS, VECTORS, DIRECTIONS))
 MOST_TESTS = 4000  # rows to test
 
 
@@ -66,27 +62,6 @@ def words(data: str, train: Any, *others: Any) -> list[Any]:
     often = np.bincount(counts[train].indices, minlength=counts.shape[1]) >= 2
     parts = (counts[rows][:, np.flatnonzero(often)] for rows in (train, *others))
     return [ScaleLength().fit_transform(part) for part in parts]
-
-
-def all_views(data: str, train: Any, *others: Any) -> list[dict[str, Any]]:
-    """Return words, sentence vectors and latent directions, which are found in the first rows."""
-    counts, vectors, _ = documents(data)
-    latent = LatentDirections().fit(counts[train])
-    return [
-        {WORDS: X, VECTORS: vectors[rows], DIRECTIONS: latent.transform(counts[rows])}
-        for X, rows in zip(words(data, train, *others), (train, *others), strict=True)
-    ]
-
-
-def chosen(views: dict[str, Any], used: tuple[str, ...]) -> tuple[Views, dict[str, Any]]:
-    """Return some of the views, and their families."""
-    families = {v: "multinomial" if v == WORDS else "von_mises_fisher" for v in used}
-    return Views({v: views[v] for v in used}), families
-
-
-def named(used: tuple[str, ...]) -> str:
-    """Return the names of views in one."""
-    return " + ".join(used)
 
 
 def above(results: Results, told: str, measure: str, by: str, pair: tuple[Any, Any]) -> Claim:
