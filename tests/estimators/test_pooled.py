@@ -287,6 +287,17 @@ def test_explanations_add_up_to_the_log_odds_of_the_pool():
         assert set(told.views["words"].features) <= set(range(60))
 
 
+def test_explanations_of_long_rows_add_up_though_votes_have_a_floor():
+    """A text of a million words is sure beyond the least log probability of a vote."""
+    model = fitted()
+    long = Views({**VIEWS, "words": VIEWS["words"] * 1e4})[:5]
+    votes = model.mixture_.predict_log_proba(long)
+    assert votes.min() < -1e4
+    log_proba = np.sort(model.predict_log_proba(long), axis=1)
+    for told, logs in zip(model.explain(long), log_proba, strict=True):
+        assert told.log_odds == pytest.approx(logs[-1] - logs[-2], rel=1e-3, abs=1e-3)
+
+
 def test_a_view_that_is_left_out_of_the_mixture_is_left_out_of_the_regression():
     noise = np.random.default_rng(0).random((N, 1))
     views = Views({"words": WORDS, "points": POINTS, "noise": noise})

@@ -48,7 +48,7 @@ def judge(results: Results) -> Verdict:
         means = {size: mean_accuracy(own) for (size,), own in mine.groups("labels").items()}
         if all(is_near(mean, PAPER.get(size, mean.mean)) for size, mean in means.items()):
             near.append(f"{words} ({', '.join(f'{mean:.1f}' for mean in means.values())} %)")
-    text = "with so many words left out, all sizes are within two errors of the paper"
+    text = "with so many words left out, all sizes are within two errors and rounding of the paper"
     return Verdict.of([Claim(f"{text}: {', '.join(near) or 'none'}", bool(near))])
 
 
