@@ -173,8 +173,8 @@ def _said_pool(model: Any) -> str:
     """Say how much mixture and regression count, and why."""
     found = model.pool_
     said = (
-        f"the mixture counts {found.own_mixture:.2g}, the regression {found.own_linear:.2g}, and the "
-        f"evidence of a row at most {found.own_limit:.2g} nats"
+        f"the mixture counts {found.own_mixture:.2g}, the regression {found.own_linear:.2g}, and "
+        f"the evidence of a row at most {found.own_limit:.2g} nats"
     )
     if "n_rows" not in found:
         return (
