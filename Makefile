@@ -26,15 +26,17 @@ $(READY): pyproject.toml CMakeLists.txt $(wildcard src/kernels/*)
 	fi
 	@rm -f $(VENV)/.ready-* && touch $@
 
+# Bytecode is kept, whatever the caller says: tests start the program dozens of times, and each of
+# two workers would rewrite the assertions of all tests again.
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	MYPY_NUM_WORKERS=2 $(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell src tests docs benchmarks *.md
+	$(BIN)/codespell src tests docs benchmarks experiments *.md
 
 format: setup
 	$(BIN)/ruff check --fix .
@@ -48,7 +50,6 @@ bench: setup
 	$(BIN)/python benchmarks/chain.py
 	$(BIN)/python benchmarks/agglomerate.py
 	$(BIN)/python benchmarks/aspect.py
-	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/few_labels.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/text_views.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/latent.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/report.py
@@ -60,20 +61,21 @@ compare: setup
 	$(BIN)/python benchmarks/side_by_side.py --old $(OLD)/src --new src $(ARGS)
 
 experiments: setup
-	$(BIN)/python benchmarks/few_labels.py --defaults
-	$(BIN)/python benchmarks/lengths.py
-	$(BIN)/python benchmarks/groups.py
-	$(BIN)/python benchmarks/sizes.py
-	$(BIN)/python benchmarks/inits.py
-	$(BIN)/python benchmarks/inits.py --parts
-	$(BIN)/python benchmarks/couple_mixtures.py
-	$(BIN)/python benchmarks/trust.py
-	$(BIN)/python benchmarks/topic_names.py
-	$(BIN)/python benchmarks/batches.py
-	$(BIN)/python benchmarks/noise_views.py
-	$(BIN)/python benchmarks/grid.py
-	$(BIN)/python benchmarks/segmentation.py
-	$(BIN)/python benchmarks/segmentation.py --choose
+	$(BIN)/python experiments/few_labels.py
+	$(BIN)/python experiments/few_labels.py --defaults
+	$(BIN)/python experiments/lengths.py
+	$(BIN)/python experiments/groups.py
+	$(BIN)/python experiments/sizes.py
+	$(BIN)/python experiments/inits.py
+	$(BIN)/python experiments/inits.py --parts
+	$(BIN)/python experiments/couple_mixtures.py
+	$(BIN)/python experiments/trust.py
+	$(BIN)/python experiments/topic_names.py
+	$(BIN)/python experiments/batches.py
+	$(BIN)/python experiments/noise_views.py
+	$(BIN)/python experiments/grid.py
+	$(BIN)/python experiments/segmentation.py
+	$(BIN)/python experiments/segmentation.py --choose
 
 # The experiments of the papers: results beside their pages, then the pages. It goes on where it was.
 papers: setup

@@ -1,8 +1,11 @@
 """What all tests share."""
 
+import importlib
+import pkgutil
 import sys
 import threading
 from collections import defaultdict
+from contextlib import contextmanager
 
 import coverage
 import pytest
@@ -12,8 +15,9 @@ from hypothesis import settings
 settings.register_profile("coem", deadline=None)
 settings.load_profile("coem")
 
-# Coverage makes Python take nearly twice the time, and the cases of a test mostly run the same
-# lines: the first, the middle and the last case of every test are traced, the others are not.
+# Coverage makes Python take twice the time, and the cases of a test mostly run the same lines: the
+# first, the middle and the last case of a test are traced, the others are not. Nor are examples in
+# docstrings, and what is marked as slow: briefer tests run the same lines.
 TRACED = 3
 UNTRACED = pytest.StashKey[bool]()
 
@@ -28,22 +32,45 @@ def pytest_collection_modifyitems(items):
         step = (len(cases) - 1) / (TRACED - 1)
         traced = {round(i * step) for i in range(TRACED)}
         for i, item in enumerate(cases):
-            item.stash[UNTRACED] = i not in traced
+            spare = isinstance(item, pytest.DoctestItem) or item.get_closest_marker("slow")
+            item.stash[UNTRACED] = bool(spare) or i not in traced
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item):
-    """Take the trace function away while a case runs that needs none.
+@contextmanager
+def untraced():
+    """Take the trace function away, if coverage has set one.
 
     The marker `no_cover` of pytest-cov has no effect in the workers of pytest-xdist.
     """
-    if not item.stash.get(UNTRACED, False) or coverage.Coverage.current() is None:
-        return (yield)
+    if coverage.Coverage.current() is None:
+        yield
+        return
     tracer, of_threads = sys.gettrace(), threading.gettrace()
     sys.settrace(None)
     threading.settrace(None)
     try:
-        return (yield)
+        yield
     finally:
         sys.settrace(tracer)
         threading.settrace(of_threads)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session):
+    """Collect without coverage: the library is all that it needs to see of what is imported."""
+    workers_collect = session.config.pluginmanager.hasplugin("dsession")  # of pytest-xdist
+    if coverage.Coverage.current() is not None and not workers_collect:
+        library = importlib.import_module("coem")  # not before coverage has begun
+        for module in pkgutil.walk_packages(library.__path__, "coem."):
+            importlib.import_module(module.name)
+    with untraced():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    """Run a case without coverage that needs none, and the fixtures that it is the first to use."""
+    if not item.stash.get(UNTRACED, False):
+        return (yield)
+    with untraced():
+        return (yield)

@@ -74,6 +74,7 @@ def test_the_other_fields_are_those_of_the_fit(options):
     ]
 
 
+@pytest.mark.slow
 @may_die
 def test_of_the_best_run():
     """The runs of this model differ in length, so that rounds of another run would show."""

@@ -14,7 +14,7 @@ import pytest
 import coem
 
 SOURCE = Path(coem.__file__).parent
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+SCRIPTS = "benchmarks", "experiments"
 
 
 def private_imports(source, module, modules):
@@ -51,8 +51,9 @@ def may_import(module, name, modules):
 
 
 def sources():
-    """Return the files of the package, and the benchmarks, by the names of their modules."""
-    paths = {f"benchmarks.{path.stem}": path for path in BENCHMARKS.glob("*.py")}
+    """Return the files of the package, and the scripts beside it, by the names of their modules."""
+    root = Path(__file__).parents[1]
+    paths = {f"{name}.{p.stem}": p for name in SCRIPTS for p in (root / name).glob("*.py")}
     for path in sorted([*SOURCE.rglob("*.py"), *SOURCE.rglob("*.pyi")]):
         parts = path.relative_to(SOURCE.parent).with_suffix("").parts
         paths[".".join(parts).removesuffix(".__init__")] = path
@@ -61,7 +62,13 @@ def sources():
 
 def test_private_names_are_imported_by_their_own_package_alone():
     paths = sources()
-    assert {"coem", "coem.em", "coem.kernels._compiled", "benchmarks.program"} <= set(paths)
+    assert {
+        "coem",
+        "coem.em",
+        "coem.kernels._compiled",
+        "benchmarks.program",
+        "experiments.grid",
+    } <= set(paths)
     wrong = {
         module: names
         for module, path in paths.items()
@@ -80,7 +87,7 @@ def test_private_names_are_imported_by_their_own_package_alone():
         ("coem.textual", "from coem.text import _tables", ["coem.text._tables"]),
         ("coem.text.embed", "from coem.views import _rows", ["coem.views._rows"]),
         ("coem.text.embed", "def f():\n    import coem.cli._job", ["coem.cli._job"]),
-        ("benchmarks.groups", "from coem.cli._job import TOL", ["coem.cli._job.TOL"]),
+        ("experiments.groups", "from coem.cli._job import TOL", ["coem.cli._job.TOL"]),
         ("coem.text.embed", "from coem.text import _tables", []),
         ("coem.text", "from coem.text._tables import as_arrow", []),
         ("coem.cli.info", "from coem import __version__", []),

@@ -100,6 +100,7 @@ def test_the_code_of_a_page_asserts_something(page: Path) -> None:
     assert not any(isinstance(node.test, ast.Constant) for node in asserts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_code_of_a_page_runs(
     page: Path, namespace: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -873,6 +873,7 @@ def use_everything(views: Views) -> tuple[Any, ...]:
     return writeable, merged, total, views[[0, 5, 5]].shape, int(Views(views).empty.sum())
 
 
+@pytest.mark.slow
 def test_read_only_arrays_in_other_processes() -> None:
     X = np.tile(A, (50, 1))
     views = Views(a=sp.csr_matrix(X), b=sp.csr_array(X), c=np.tile(B, (50, 1)))

@@ -224,7 +224,8 @@ def pool(votes: Sequence[Array], settings: Array) -> Array:
 
     The log probabilities of the pool are the sum of those of the models, each times its weight,
     normalised again (a logarithmic opinion pool), and no row has more evidence than the limit, as
-    in `bounded` with all classes alike.
+    in `bounded` with all classes alike. A class that a model rules out is taken to be 700 nats
+    below, and counts as evidence too.
 
     Parameters
     ----------

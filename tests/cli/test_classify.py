@@ -137,6 +137,7 @@ def test_no_note_advises_an_option_that_is_not_there(here, coem):
     assert "--restarts" not in told
 
 
+@pytest.mark.slow
 def test_the_doctor_speaks_of_options(here, coem):
     rows = [{**row, "topic": row["topic"] if i < 45 else ""} for i, row in enumerate(posts())]
     rows[4]["body"] = ""

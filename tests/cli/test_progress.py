@@ -42,11 +42,13 @@ def test_the_objective_of_the_round_is_shown(verb, file, terminal, coem):
     assert not watched()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_nothing_is_shown_to_the_quiet(verb, file, terminal, coem):
     assert coem(verb, file, *VERBS[verb], "--out", "out", "--quiet").stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_nothing_is_drawn_without_a_terminal(verb, file, coem):
     assert "objective" not in coem(verb, file, *VERBS[verb], "--out", "out").stderr

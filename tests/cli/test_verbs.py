@@ -311,6 +311,7 @@ def test_help_loads_nothing_heavy():
     assert result.stdout.strip() == "set()"
 
 
+@pytest.mark.slow
 def test_killed_half_way(table):
     program = [sys.executable, "-m", "coem", "cluster", str(table), "--text", "body", "-k", "3"]
     environment = {**os.environ, "COEM_DEBUG": "1"}

@@ -36,6 +36,7 @@ def split_ids(data):
 # the real data ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_papers_shape(load):
     data = load(ORIGINAL, fetch_news_pairs)
     assert len(data.views) == len(data.ids) == 1000

@@ -28,6 +28,7 @@ def original(put):
 # the real data ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_original_has_the_published_counts(load):
     data = load((ORIGINAL, VECTORS), fetch_20newsgroups, views=("subject", "meaning"))
     sizes = dict(zip(data.target_names, np.bincount(data.target), strict=True))
@@ -44,6 +45,7 @@ def test_original_has_the_published_counts(load):
     np.testing.assert_allclose(np.linalg.norm(meaning, axis=1), 1, atol=2e-3)  # float16 on disk
 
 
+@pytest.mark.slow
 def test_bydate_has_the_published_counts(load):
     data = load(BYDATE, fetch_20newsgroups, version="bydate", views=("subject",))
     check_form(data, 18_846)

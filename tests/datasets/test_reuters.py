@@ -49,6 +49,7 @@ def handmade(put):
 # the real data ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_modapte_has_the_published_counts(load):
     data = load("reuters21578", fetch_reuters)
     train, test = data.split == "train", data.split == "test"

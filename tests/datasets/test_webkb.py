@@ -28,6 +28,7 @@ def folder(put):
 # the real data ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_six_classes_have_the_published_counts(load):
     data = load("webkb", fetch_webkb)
     assert dict(zip(data.target_names, np.bincount(data.target), strict=True)) == {

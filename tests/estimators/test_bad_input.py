@@ -194,6 +194,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", DAMAGED)
 def test_a_damaged_sparse_matrix_is_refused(case):
     code = f"""

@@ -85,6 +85,7 @@ CASES = [
 
 
 # The checks fit tiny sets with few rounds, and say that they skip some: both warn.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("estimator", "expected"), CASES, ids=[repr(case[0]) for case in CASES])
 def test_scikit_learns_checks(estimator, expected):

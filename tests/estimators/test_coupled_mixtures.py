@@ -111,6 +111,7 @@ def test_hard_posteriors_may_be_coupled():
     assert set(np.unique(model.labels_)) <= set(range(K))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("COEM_DATA" not in os.environ, reason="needs the CLUTO document sets")
 def test_coupled_runs_beat_as_many_rounds_of_restarts_on_documents():
     data = fetch_cluto("tr11")

@@ -28,6 +28,7 @@ def same_bits(one, other):
     assert one.get_params().keys() == other.get_params().keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("init", ["spherical", "random", "rows", "k-means++"])
 @pytest.mark.parametrize("n_init", [1, 3])
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -152,6 +152,7 @@ def test_the_best_path_is_that_of_the_twin():
     assert (model.labels_ == states).all()
 
 
+@pytest.mark.slow
 def test_a_long_sequence_stays_finite_and_exact():
     rng, k = np.random.default_rng(0), 50
     chain = rng.dirichlet(np.full(k, 0.1)), rng.dirichlet(np.full(k, 0.1), size=k)

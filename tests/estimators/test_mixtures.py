@@ -124,6 +124,7 @@ def test_pipeline():
     assert pipe.get_params()["mix__family__alpha"] == 0.25
 
 
+@pytest.mark.slow
 def test_grid_search_over_eta_and_families():
     grid = [
         {"eta": [0.0, 0.5, Linear(1, 0, 3)]},
@@ -131,8 +132,8 @@ def test_grid_search_over_eta_and_families():
         {"family": [Multinomial(0.5), Bernoulli(), "multinomial"]},
     ]
     model = MixtureClusterer(K, max_iter=5, **FIXED)
-    serial = GridSearchCV(model, grid, cv=3).fit(TEXT)
-    parallel = GridSearchCV(model, grid, cv=3, n_jobs=2).fit(TEXT)
+    serial = GridSearchCV(model, grid, cv=2).fit(TEXT)
+    parallel = GridSearchCV(model, grid, cv=2, n_jobs=2).fit(TEXT)
     scores = serial.cv_results_["mean_test_score"]
     assert np.isfinite(scores).all()
     assert len(set(scores)) > 5
@@ -143,6 +144,7 @@ def test_grid_search_over_eta_and_families():
     assert model.family == "auto"  # the search works on copies
 
 
+@pytest.mark.slow
 def test_grid_search_over_the_family_of_one_view():
     model = MixtureClusterer(K, family=MIXED, max_iter=4, **FIXED)
     grid = {"family__words__alpha": [0.1, 2.0], "family__points__covariance": ["diag", "unit"]}

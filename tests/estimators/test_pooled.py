@@ -78,6 +78,7 @@ def test_a_pool_without_held_out_labels_is_that_of_a_twin():
     assert (model.labels_ == wanted.argmax(axis=1)).mean() > 0.99
 
 
+@pytest.mark.slow
 def test_held_out_rows_stay_in_the_fit_without_their_labels():
     """Hold out the same folds by hand."""
     model = fitted(class_shares="labels")
@@ -102,6 +103,7 @@ def test_held_out_rows_stay_in_the_fit_without_their_labels():
     assert model.pool_.accuracy == pytest.approx(right.mean())
 
 
+@pytest.mark.slow
 def test_new_rows_are_judged_by_fits_without_the_held_out_rows():
     model = fitted(class_shares="labels")
     rows, folds = model.held_out_.rows, model.held_out_.folds
@@ -157,6 +159,7 @@ def random_votes(n=80, seed=1):
     return [good, bad], truth
 
 
+@pytest.mark.slow
 def test_settings_are_those_of_a_twin_and_a_model_that_guesses_loses_its_vote():
     votes, truth = random_votes()
     prior = 1.0, 1.0, 5.0
@@ -231,6 +234,7 @@ def slow_shares(proba, start, pseudo_rows):
     return shares
 
 
+@pytest.mark.slow
 def test_the_shares_of_the_classes_are_those_of_a_twin():
     plain, model = fitted(class_shares="labels"), fitted()
     start, loose = np.full(K, 1 / K), TEN < 0
@@ -281,6 +285,17 @@ def test_explanations_add_up_to_the_log_odds_of_the_pool():
         assert told.log_odds == pytest.approx(logs[-1] - logs[-2], rel=1e-3, abs=1e-3)
         assert told.label == label
         assert set(told.views["words"].features) <= set(range(60))
+
+
+def test_explanations_of_long_rows_add_up_though_votes_have_a_floor():
+    """A text of a million words is sure beyond the least log probability of a vote."""
+    model = fitted()
+    long = Views({**VIEWS, "words": VIEWS["words"] * 1e4})[:5]
+    votes = model.mixture_.predict_log_proba(long)
+    assert votes.min() < -1e4
+    log_proba = np.sort(model.predict_log_proba(long), axis=1)
+    for told, logs in zip(model.explain(long), log_proba, strict=True):
+        assert told.log_odds == pytest.approx(logs[-1] - logs[-2], rel=1e-3, abs=1e-3)
 
 
 def test_a_view_that_is_left_out_of_the_mixture_is_left_out_of_the_regression():
@@ -475,6 +490,7 @@ def test_names_of_classes_do_not_matter():
     )
 
 
+@pytest.mark.slow
 def test_a_damaged_regression_is_refused(tmp_path):
     for damage in (
         lambda m: m.linear_.scales.clear() or m.linear_.weights.clear(),

@@ -127,6 +127,7 @@ def test_leave_one_out_chooses(data, sample_weight):
     assert model.cv_results_.to_frame().shape == (3, 4)
 
 
+@pytest.mark.slow
 def test_cv_chooses():
     model = MixtureClassifier(components_per_class="cv", n_init=3, **FIXED).fit(X, PARTLY)
     tried = [record.components_per_class for record in model.cv_results_]
@@ -171,6 +172,7 @@ def test_folds_choose():
         assert model.component_classes_.tolist() == [0, 0, 1, 1]
 
 
+@pytest.mark.slow
 def test_a_number_of_folds_chooses():
     models = [
         MixtureClassifier(components_per_class=[1, 2], cv=cv, n_init=2, **FIXED).fit(X, PARTLY)
@@ -211,6 +213,7 @@ def test_restarts_where_there_is_something_to_start():
     assert len(model.runs_) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [2, [1, 2]])
 @pytest.mark.parametrize("data", [X, VIEWS])
 def test_threads_do_not_change_a_bit(spec, data):

@@ -199,6 +199,7 @@ def test_a_view_without_rows_keeps_1():
 # -- laws -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_order_weights_engines_and_storage_do_not_change_them():
     betas = fit().view_betas_
     rows = np.random.default_rng(1).permutation(N)

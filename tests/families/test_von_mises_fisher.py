@@ -324,6 +324,7 @@ def test_sparse_is_dense(dtype: Any, make: Any, rng: Any) -> None:
 # -- starting and sampling -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 3, 10, 200])
 def test_sample_then_estimate_recovers(d: int, rng: Any) -> None:
     truth = VonMisesFisherTheta(unit(rng.standard_normal((3, d))), d * np.array([0.5, 2.0, 9.0]))

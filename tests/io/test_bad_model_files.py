@@ -124,6 +124,7 @@ def identical(path):
     return True
 
 
+@pytest.mark.slow
 def test_flipped_bytes(path):
     whole = small(path)
     rng = np.random.default_rng(0)
@@ -138,6 +139,7 @@ def test_flipped_bytes(path):
     assert outcomes.count(False) > 0.7 * len(outcomes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0x00, 0xFF, 0x7F])
 def test_bytes_at_their_extremes_in_the_directory(value, path):
     whole = small(path)
@@ -314,6 +316,7 @@ ScaleLength(__import__("numpy").ones(3)).save(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_the_old_file(model, tmp_path):
     before = model.read_bytes()
     done = subprocess.run([sys.executable, "-c", KILLED, model], check=False)

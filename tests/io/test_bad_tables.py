@@ -285,6 +285,7 @@ def test_a_long_line(how, write):
     assert "row 3" in said(path, max_line=5001)
 
 
+@pytest.mark.slow
 def test_a_line_of_two_gigabytes_is_not_read(tmp_path):
     path = tmp_path / "data.csv"
     with open(path, "wb") as file:

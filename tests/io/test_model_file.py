@@ -56,6 +56,7 @@ def test_a_loaded_model_can_be_saved_cloned_and_pickled(case, path, tmp_path):
     repr(model)
 
 
+@pytest.mark.slow
 def test_a_fresh_process_says_the_same_to_the_last_bit(tmp_path):
     asked, expected = [], []
     for i, case in enumerate(fits.CASES):

@@ -156,6 +156,7 @@ with new_folder(sys.argv[1], force=True) as folder:
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_what_can_be_told_and_does_no_harm(old, tmp_path):
     done = subprocess.run([sys.executable, "-c", KILLED, old], check=False)
     assert done.returncode == 9

@@ -78,6 +78,7 @@ def test_responsibilities_in_single_precision(k):
     np.testing.assert_array_equal(hot, np.eye(k, dtype=np.float32)[path])
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_steps():
     rng = np.random.default_rng(7)
     n, k, prefix = 100_000, 50, 150

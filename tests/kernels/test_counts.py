@@ -628,6 +628,7 @@ def results_with(isa, folder):
     return results.pop("instruction_set").item(), results
 
 
+@pytest.mark.slow
 def test_instruction_sets_agree(tmp_path):
     best, _ = results_with("", tmp_path)
     assert best in ISAS

@@ -109,6 +109,7 @@ def test_stop_words_go_before_n_grams_are_made(texts):
     assert counted(tally)[1] == twin(texts, ngram_range=(1, 2), stop_words=stop)
 
 
+@pytest.mark.slow
 def test_every_character_is_what_python_says():
     characters = [chr(c) for c in range(words.CODES) if not 0xD800 <= c < 0xE000]
     texts = [f"a{c}b {c}{c}" for c in characters]

@@ -190,7 +190,7 @@ def soft_start(labels, k=K, seed=3, truth=0.4):
 
 def clusterer(name, shape, **options):
     given = {key: value for key, value in SHAPES[shape].items() if key != "n_views"}
-    given |= {"family": CASES[name].family, "max_iter": 10, "tol": 0, "dtype": np.float64}
+    given |= {"family": CASES[name].family, "max_iter": 6, "tol": 0, "dtype": np.float64}
     return MixtureClusterer(K, **given | {"random_state": 1} | options)
 
 
@@ -253,7 +253,7 @@ def check_monotone(model, quantity="objective"):
 def test_objective_never_falls(name, shape, beta, init):
     views, labels = data_of(name, shape)
     start = soft_start(labels) if init == "array" else init
-    check_monotone(clusterer(name, shape, beta=beta, init=start, max_iter=40).fit(views))
+    check_monotone(clusterer(name, shape, beta=beta, init=start, max_iter=20).fit(views))
 
 
 @every_case
@@ -270,7 +270,7 @@ def test_hard_objective_never_falls(name, shape, weights):
 def test_weighted_objective_never_falls(name, shape):
     views, labels = data_of(name, shape)
     weight = np.random.default_rng(0).gamma(1.0, size=N)
-    model = clusterer(name, shape, init=soft_start(labels), max_iter=40)
+    model = clusterer(name, shape, init=soft_start(labels), max_iter=20)
     check_monotone(model.fit(views, sample_weight=weight))
 
 
@@ -301,17 +301,18 @@ def test_eta_0_free_energy_never_falls(name, posterior, beta, weights):
     """With one set of weights for all views too: the posteriors count with the latest weights."""
     views, labels = data_of(name, "co-em")
     options = {"eta": 0, "weights": weights, "beta": beta, "posterior": posterior}
-    model = clusterer(name, "co-em", init=soft_start(labels), max_iter=25, **options).fit(views)
+    model = clusterer(name, "co-em", init=soft_start(labels), max_iter=20, **options).fit(views)
     check_monotone(model, "free_energy")
 
 
+@pytest.mark.slow
 def test_eta_annealed_to_0_free_energy_never_falls_where_likelihoods_do():
     """Earlier views of a round have older global weights, so that their likelihoods may fall."""
     views, labels = data_of("multinomial", "co-em")
     fell = 0.0
-    for seed in range(4):
+    for seed in range(2):
         options = {"eta": Linear(1.0, 0.0, 10), "init": soft_start(labels, seed=seed, truth=0.1)}
-        model = clusterer("multinomial", "co-em", max_iter=60, **options).fit(views)
+        model = clusterer("multinomial", "co-em", max_iter=40, **options).fit(views)
         last = [record for record in model.history_ if record.eta == 0]
         free_energy = np.array([record.free_energy for record in last])
         assert (-np.diff(free_energy) <= 1e-9 * np.abs(free_energy[1:])).all()
@@ -589,7 +590,7 @@ def test_real_rows_sparse_or_dense(name):
 
 # -- threads --------------------------------------------------------------------------------------
 
-MANY = 6200  # four blocks of rows
+MANY = 4200  # three blocks of rows
 THREADS = {
     "counts": ("multinomial", {}),
     "co-em": (("multinomial", "multinomial"), {}),
@@ -612,11 +613,12 @@ def many_views(names):
     return views, {f"view{v}": CASES[name].family for v, name in enumerate(names)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", THREADS)
 def test_threads_do_not_change_a_bit(kind):
     names, options = THREADS[kind]
     views, families = many_views(names)
-    given = {"family": families, "n_init": 3, "max_iter": 3, "tol": 0, "random_state": 8}
+    given = {"family": families, "n_init": 3, "max_iter": 2, "tol": 0, "random_state": 8}
     given["init"] = "random"  # k-means often leads several restarts to the same place
     given |= options
     models = [MixtureClusterer(K, n_jobs=jobs, **given).fit(views) for jobs in (1, 2, 4)]
@@ -626,12 +628,13 @@ def test_threads_do_not_change_a_bit(kind):
         np.testing.assert_array_equal(model.predict_proba(views), models[0].predict_proba(views))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["counts", "co-em", "full"])
 def test_one_restart_on_threads_does_not_change_a_bit(kind):
     """With one restart the threads share its blocks; with several they share the restarts."""
     names, options = THREADS[kind]
     views, families = many_views(names)
-    given = {"family": families, "max_iter": 4, "tol": 0, "random_state": 8} | options
+    given = {"family": families, "max_iter": 3, "tol": 0, "random_state": 8} | options
     given["dtype"] = np.float64
     weight = np.random.default_rng(0).gamma(1.0, size=MANY)
     models = [

@@ -8,6 +8,7 @@ up does.
 import inspect
 import pickle
 from dataclasses import fields, is_dataclass
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -307,17 +308,26 @@ def test_statistics_and_summaries_add(name, n_parts):
         close(new, theta)
 
 
+ROUNDS = {"eta": Linear(1.0, 0.0, 4), "beta": Linear(0.4, 1.0, 3), "max_iter": 5, "tol": 0.0}
+
+
+@cache
+def fit_on_one_engine(name):
+    """Return what all engines must find."""
+    latent, part, theta = CASES[name]()
+    with LocalEngine(1) as local:
+        return em(latent, local.open_parts(latent, [part], theta), **ROUNDS)
+
+
 @additive_case
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engines_agree(name, engine):
     """Where the rows live, and how often a state is lost, does not change the parameters."""
     latent, part, theta = CASES[name]()
-    settings = {"eta": Linear(1.0, 0.0, 4), "beta": Linear(0.4, 1.0, 3), "max_iter": 6, "tol": 0.0}
-    with LocalEngine(1) as local:
-        truth = em(latent, local.open_parts(latent, [part], theta), **settings)
+    truth = fit_on_one_engine(name)
     with ENGINES[engine]() as other:
         session = other.open_parts(latent, [part], theta)
-        result = em(latent, session, **settings)
+        result = em(latent, session, **ROUNDS)
     close(result.theta, truth.theta)
     for mine, theirs in zip(result.history, truth.history, strict=True):
         assert mine.objective == pytest.approx(theirs.objective, rel=1e-10)

@@ -195,6 +195,7 @@ def test_the_library_writes_what_the_program_writes(case, files, tmp_path, monke
     assert record == other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["views", "k-means", "labels", "topics", "segments"])
 def test_a_run_of_the_library_can_be_run_again(case, files, tmp_path, monkeypatch):
     monkeypatch.chdir(files)
@@ -229,6 +230,7 @@ def of_the_file(files):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables_of_any_kind_are_the_file(kind, of_the_file):
     table = TABLES[kind]()
@@ -241,6 +243,7 @@ def test_tables_of_any_kind_are_the_file(kind, of_the_file):
         assert ours.notes == theirs.notes
 
 
+@pytest.mark.slow
 def test_tables_have_one_fingerprint(tmp_path):
     _, given = CASES["views"]
     found = [quietly(coem.cluster, make(), **given) for make in TABLES.values()]
@@ -414,6 +417,7 @@ def many_letters(n=120):
     return {"body": texts, "refs": [[f"r{i % 2}", f"r{i % 7}"] for i in range(n)]}
 
 
+@pytest.mark.slow
 def test_groups_have_a_view_of_latent_directions_unless_there_are_lists():
     table = many_letters()
     found = coem.cluster(table, text="body", k=2, restarts=2)
@@ -472,6 +476,7 @@ def two_texts(n=240, first=True, second=True):
 BOTH = {"title": "title", "body": "body"}
 
 
+@pytest.mark.slow
 def test_texts_that_find_groups_together_need_no_directions(tmp_path):
     found = coem.cluster(two_texts(), views=BOTH, k=2, restarts=2)
     assert found.model.view_names_ == ("title", "body")

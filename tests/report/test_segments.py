@@ -167,6 +167,7 @@ def test_one_document_of_one_topic():
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 def test_the_page_in_a_browser(cut, tmp_path):
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

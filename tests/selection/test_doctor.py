@@ -44,7 +44,14 @@ def helpful():
     """Short documents of four topics, four classes: the unlabelled ones show the words."""
     X, truth = corpus(4, list("abcd"), 900, length=5, words=400)
     y = hidden(truth, 40)
-    return X, truth, y, doctor(CLASSIFIER, X, y, random_state=0)
+    return X, truth, y, doctor(CLASSIFIER, X, y, n_repeats=1, n_restarts=2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def few():
+    """So few documents that there are few variants to try."""
+    X, truth = corpus(4, list("abcd"), 120, length=5, words=400)
+    return X, truth, hidden(truth, 40)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +59,7 @@ def sea():
     """Two topics of interest in a sea of seven others."""
     X, truth = corpus(9, ["yes"] * 2 + ["no"] * 7, 900, length=20, seed=1, spread=0.5)
     y = hidden(truth, 60)
-    return X, truth, y, doctor(CLASSIFIER, X, y, random_state=0)
+    return X, truth, y, doctor(CLASSIFIER, X, y, n_repeats=1, random_state=0)
 
 
 def test_unlabelled_rows_that_help_are_recommended(helpful):
@@ -103,9 +110,9 @@ def test_table(sea):
         assert name in repr(diagnosis)
 
 
-def test_naive_bayes_is_the_classifier_without_unlabelled_rows(helpful):
+def test_naive_bayes_is_the_classifier_without_unlabelled_rows(few):
     """Its column is what scikit-learn's naive Bayes gets on the same folds."""
-    X, _, y, _ = helpful
+    X, _, y = few
     rows = np.flatnonzero(y != "")
     ours = doctor(BRIEF, X, y, n_repeats=1, n_restarts=0, random_state=5).table[0]
     seed = int(np.random.RandomState(5).randint(np.iinfo(np.int32).max))
@@ -130,21 +137,22 @@ def test_restarts_and_their_correlation(sea):
         assert f"(r = {r:.2f})" in diagnosis.recommendation
 
 
-def test_without_restarts(helpful):
-    X, _, y, _ = helpful
+def test_without_restarts(few):
+    X, _, y = few
     diagnosis = doctor(BRIEF, X, y, n_splits=2, n_restarts=0, n_repeats=1, random_state=0)
     assert diagnosis.restarts == []
     assert diagnosis.correlation == {}
     assert "r =" not in diagnosis.recommendation
 
 
+@pytest.mark.slow
 def test_pipeline_learns_its_words_in_the_folds():
     """Words chosen by labels that say nothing must not seem to say something."""
     rng = np.random.default_rng(0)
-    X = sp.random(400, 3000, density=0.02, random_state=0, data_rvs=lambda n: np.ones(n)).tocsr()
-    y = np.where(np.arange(400) < 60, rng.integers(2, size=400), -1)
+    X = sp.random(120, 3000, density=0.02, random_state=0, data_rvs=lambda n: np.ones(n)).tocsr()
+    y = np.where(np.arange(120) < 60, rng.integers(2, size=120), -1)
     model = make_pipeline(SelectWords(50), ScaleLength(), BRIEF)
-    naive = doctor(model, X, y, n_restarts=0, random_state=0).table[0]
+    naive = doctor(model, X, y, n_restarts=0, n_repeats=1, random_state=0).table[0]
     assert naive.accuracy < 0.7
     chosen = SelectWords(50).fit(X, y).transform(X)
     leaky = doctor(BRIEF, chosen, y, n_restarts=0, n_repeats=1, random_state=0).table[0]
@@ -157,7 +165,9 @@ def test_pipeline_from_text():
     truth = rng.choice(list(words), size=60)
     text = [" ".join(rng.choice([*words[t], "and", "old"], size=6)) for t in truth]
     y = np.where(np.arange(60) < 16, truth, "")
-    diagnosis = doctor(make_pipeline(CountVectorizer(), CLASSIFIER), text, y, random_state=0)
+    diagnosis = doctor(
+        make_pipeline(CountVectorizer(), CLASSIFIER), text, y, n_restarts=2, random_state=0
+    )
     assert diagnosis.estimator.fit(text, y).score(text, truth) > 0.9
 
 
@@ -177,26 +187,26 @@ def test_plot(sea):
     assert sum(len(line.get_xdata()) for line in dots.lines) == len(sea[3].restarts)
 
 
-def test_progress(helpful, capsys):
-    X, _, y, _ = helpful
+def test_progress(few, capsys):
+    X, _, y = few
     doctor(BRIEF, X, y, n_splits=2, n_repeats=1, n_restarts=3, random_state=0, verbose=1)
     told = capsys.readouterr()
     assert "naive Bayes" in told.err
     assert told.out == ""
 
 
-def test_what_cannot_be_examined(helpful):
-    X, truth, y, _ = helpful
+def test_what_cannot_be_examined(few):
+    X, truth, y = few
     with pytest.raises(ValueError, match=r"MixtureClassifier, or a Pipeline .* got MultinomialNB"):
         doctor(MultinomialNB(), X, y)
     with pytest.raises(ValueError, match="every row has a label"):
         doctor(CLASSIFIER, X, truth)
     with pytest.raises(ValueError, match="no labelled row"):
         doctor(CLASSIFIER, X, np.full(X.shape[0], -1))
-    few = hidden(truth, 4)
+    single = hidden(truth, 4)
     with pytest.raises(ValueError, match="every class has one labelled row"):
-        doctor(CLASSIFIER, X, few)
-    with pytest.raises(ValueError, match="y has 5 labels for 900 rows"):
+        doctor(CLASSIFIER, X, single)
+    with pytest.raises(ValueError, match="y has 5 labels for 120 rows"):
         doctor(CLASSIFIER, X, y[:5])
 
 
@@ -222,8 +232,9 @@ def test_no_change_no_correlation():
     assert _correlations(runs) == {"x": pytest.approx(-1.0)}
 
 
-def test_seed_of_the_doctor_is_enough(sea):
-    X, _, y, _ = sea
+@pytest.mark.slow
+def test_seed_of_the_doctor_is_enough(few):
+    X, _, y = few
     model, options = MixtureClassifier(tol=1e-3, max_iter=4), {"n_splits": 2, "n_restarts": 2}
     one, same, other = (doctor(model, X, y, random_state=s, **options) for s in (1, 1, 2))
     assert one.table == same.table != other.table
@@ -244,16 +255,16 @@ class Spy(TransformerMixin, BaseEstimator):
         return X
 
 
-def test_steps_never_see_the_labels_that_are_held_out(sea):
-    X, _, y, _ = sea
+def test_steps_never_see_the_labels_that_are_held_out(few):
+    X, _, y = few
     Spy.seen.clear()
     options = {"n_splits": 2, "n_repeats": 1, "n_restarts": 2, "random_state": 0}
     doctor(make_pipeline(Spy(), BRIEF), X, y, **options)
     assert max(Spy.seen) < sum(bool(label) for label in y)
 
 
-def test_settings_that_fit_no_fold_are_set_aside(helpful):
-    X, _, y, _ = helpful
+def test_settings_that_fit_no_fold_are_set_aside(few):
+    X, _, y = few
     resp = np.full((X.shape[0], 4), 0.25)
     for odd in ({"calibrate": True}, {"init": resp}, {"correspondence": {0: "b", 1: "a"}}):
         model = clone(BRIEF).set_params(**odd)
@@ -261,6 +272,7 @@ def test_settings_that_fit_no_fold_are_set_aside(helpful):
         assert odd.keys() <= found.estimator.get_params().keys()
 
 
+@pytest.mark.slow
 def test_a_dict_of_views_and_labels_by_exclusion():
     X, truth = corpus(2, ["ham", "spam"], 150, length=12)
     y = hidden(truth, 30)
@@ -280,7 +292,7 @@ def test_a_dict_of_views_and_labels_by_exclusion():
         ({"y": None}, "doctor needs y"),
     ],
 )
-def test_options_that_make_no_sense(options, message, helpful):
-    X, _, y, _ = helpful
+def test_options_that_make_no_sense(options, message, few):
+    X, _, y = few
     with pytest.raises(ValueError, match=message):
         doctor(CLASSIFIER, X, **{"y": y} | options)

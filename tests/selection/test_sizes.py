@@ -15,6 +15,7 @@ def planted(k, each=40, seed=0):
     return rng.poisson(np.repeat(0.5 + 12 * np.eye(k, 3 * k), each, axis=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 4, 6])
 def test_planted_groups_are_counted(k):
     found = choose_k(MixtureClusterer(), planted(k), range(2, 9), random_state=0)
@@ -22,15 +23,17 @@ def test_planted_groups_are_counted(k):
     assert k in found.possible
 
 
+@pytest.mark.slow
 def test_seeds_agree():
     model, X = MixtureClusterer(), planted(4)
-    found = {choose_k(model, X, [2, 3, 4, 6, 8], random_state=s).best for s in range(3)}
+    found = {choose_k(model, X, [3, 4, 6], random_state=s).best for s in range(3)}
     assert found == {4}
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_table():
     first, again, other = (
-        choose_k(MixtureClusterer(), planted(4), [2, 4, 8], random_state=s, n_jobs=jobs)
+        choose_k(MixtureClusterer(), planted(3, 20), [2, 3], random_state=s, n_jobs=jobs)
         for s, jobs in ((1, None), (1, 2), (2, None))
     )
     assert first.table == again.table
@@ -111,6 +114,7 @@ class BadStarts(MixtureClusterer):
         return np.where(labels > 1, 0, labels) if self.random_state % 2 else labels
 
 
+@pytest.mark.slow
 def test_bad_starts_make_the_error_larger():
     X, settings = planted(4), {"sizes": [3, 4, 5], "n_splits": 4, "random_state": 0}
     good = choose_k(MixtureClusterer(), X, **settings)
@@ -136,10 +140,10 @@ def test_unasked_it_stops_after_two_that_are_worse():
 def test_several_views_and_pipelines():
     X = planted(3)
     views = Views(a=X[:, :4], b=X[:, 4:])
-    assert choose_k(MixtureClusterer(), views, [2, 3, 5], random_state=0, n_jobs=2).best == 3
+    assert choose_k(MixtureClusterer(), views, [2, 3, 4], random_state=0, n_jobs=2).best == 3
     texts = [" ".join(f"w{j}" * 2 for j in np.repeat(np.arange(9), row)) for row in X]
     model = make_pipeline(CountVectorizer(), MixtureClusterer())
-    assert choose_k(model, texts, [2, 3, 5], random_state=0).best == 3
+    assert choose_k(model, texts, [2, 3, 4], random_state=0).best == 3
 
 
 def test_it_says_so_in_words_and_pictures():
@@ -167,7 +171,8 @@ def test_held_out_rows_are_scored_by_models_that_have_not_seen_them():
     assert found.table[0].held_out < found.table[1].held_out < fitted.score(X)
 
 
-@pytest.mark.parametrize("X", [np.tile([1, 2, 3], (40, 1)), planted(1, 200)])
+@pytest.mark.slow
+@pytest.mark.parametrize("X", [np.tile([1, 2, 3], (40, 1)), planted(1, 80)])
 def test_rows_without_groups(X):
     found = choose_k(MixtureClusterer(), X, [2, 3, 4], random_state=0)
     assert found.best == 2

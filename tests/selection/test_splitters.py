@@ -81,6 +81,7 @@ def test_a_permutation_keeps_the_classes_of_every_fold(y, n_splits, seed):
         assert Counter(y[test].tolist()) == Counter(y[order][other].tolist())
 
 
+@pytest.mark.slow
 @given(labels, seeds, st.integers(1, 20))
 def test_unlabelled_rows_do_not_change_the_folds(y, seed, n_more):
     assume(len(rows_to_test(y)) >= 2)
@@ -96,6 +97,7 @@ def test_unlabelled_rows_do_not_change_the_folds(y, seed, n_more):
             np.testing.assert_array_equal(rows[test], other)
 
 
+@pytest.mark.slow
 @given(labels, seeds, st.integers(1, 60), st.integers(0, 40))
 def test_shuffled_splits_have_the_sizes_asked_for(y, seed, percent, n_train):
     n_rows, n_classes = (y != -1).sum(), len(set(y[y != -1]))
@@ -244,6 +246,7 @@ def test_scores_are_of_labelled_rows(documents, kind, cv):
     assert scores.mean() > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["matrix", "views"])
 def test_a_grid_is_searched_in_two_processes(documents, kind):
     inputs, y = documents

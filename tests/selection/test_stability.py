@@ -54,6 +54,7 @@ def test_groups_that_are_far_apart_recur_in_every_run(found):
     assert found.summary.startswith("4 of 4 components recur in all 9 other runs, 0 in none.")
 
 
+@pytest.mark.slow
 def test_nothing_recurs_where_there_is_nothing():
     X = np.random.default_rng(0).standard_normal((400, 8))
     for k in (2, 5):
@@ -145,6 +146,7 @@ def test_the_best_run_is_examined():
     assert found.estimator.objective_ == max(fit.objective_ for fit in fits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "better", "name"),
     [

@@ -1,5 +1,6 @@
 """Words of tables are those of CountVectorizer, and views go where scikit-learn goes."""
 
+import gc
 import os
 import pickle
 import re
@@ -20,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 
 from coem import MixtureClassifier, MixtureClusterer, Views
 from coem.datasets._newsgroups import read_posts
-from coem.text import ScaleLength, SelectWords, TextViews
+from coem.text import ScaleLength, SelectWords, TextViews, counting
 
 TEXTS = [
     "The Cat sat on the mat; the cat's mat.",
@@ -202,6 +203,29 @@ def test_a_row_is_transformed_by_itself():
         assert_equal_views(model.transform(rows.slice(i, 1)), views[[i]])
 
 
+@pytest.mark.parametrize("options", [{}, {"ngram_range": (1, 2)}, {"token_pattern": r"[a-z]"}])
+def test_few_rows_are_counted_as_many_are(options, monkeypatch):
+    """The words of few rows are looked up one by one, without a table of the vocabulary."""
+    texts = {"text": ["Cats chase mice", "mice fear cats, cats!", "dogs bark", ""]}
+    new = {"text": ["Dogs chase CATS and dogs", None, "nothing known", "mice mice \u0130 mice"]}
+    model = TextViews({"text": "text"}, **options).fit(texts)
+    few = model.transform(new)["text"]
+    assert few.sum() > 5
+    monkeypatch.setattr(counting, "_FEW", 0)
+    assert_same(model.transform(new)["text"], few)
+
+
+def test_a_vocabulary_that_is_gone_leaves_nothing_behind():
+    model = TextViews({"text": "text"}).fit({"text": ["one two", "two three"]})
+    model.transform({"text": ["two"]})
+    address = id(model.vocabulary_["text"])
+    assert counting._COLUMNS[address] == {"one": 0, "three": 1, "two": 2}
+    model.fit({"text": ["four five"]})
+    gc.collect()
+    assert address not in counting._COLUMNS
+    assert model.transform({"text": ["four"]})["text"].toarray().tolist() == [[0, 1]]
+
+
 def test_inbound_links_of_new_rows_come_from_the_fitted_ones():
     model = TextViews({"in": "refs:inbound"}, id="id").fit(COLUMNS)
     new = {"id": ["elsewhere", "q", None, "new"], "refs": [["p"], ["r"], [], ["q"]]}
@@ -353,6 +377,7 @@ def test_a_pipeline_finds_the_groups_and_pickles():
     assert isinstance(model[0].transform(table), Views)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, lambda t: t.to_dict("records")])
 def test_scikit_learn_searches_over_a_table(kind):
     table, y = documents()

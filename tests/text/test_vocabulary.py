@@ -238,6 +238,7 @@ def test_the_preprocessing_of_the_paper_is_one_pipeline():
     assert coem.text.ENGLISH_STOP_WORDS is ENGLISH_STOP_WORDS
 
 
+@pytest.mark.slow
 def test_the_vocabulary_is_chosen_within_the_folds():
     model = make_pipeline(CountVectorizer(), SelectWords(), ScaleLength(), MixtureClassifier())
     grid = {"selectwords__n_features": [5, 20], "scalelength__length": [10, 300]}

@@ -26,6 +26,7 @@ def mean_entropy(X, data):
     return np.mean([cluster_entropy(data.target, found) for found in labels])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "fetch"), [("cora", fetch_cora), ("citeseer", fetch_citeseer)])
 def test_co_em_beats_em_on_concatenated_and_merged_views(name, fetch):
     if not (Path(os.environ.get("COEM_DATA", "")) / name).is_dir() or "COEM_DATA" not in os.environ:

@@ -35,6 +35,7 @@ def mean_entropy(make, X, target):
     return np.mean([cluster_entropy(target, make(seed).fit(X).labels_) for seed in range(RUNS)])
 
 
+@pytest.mark.slow
 def test_two_view_em_is_better_than_em(pairs):
     def make(seed):
         return MixtureClusterer(5, random_state=seed, **TABLE_1)
@@ -63,6 +64,7 @@ def test_a_tree_of_two_views_is_no_better(pairs, weighted, linkage):
     assert min(gaps) > 0
 
 
+@pytest.mark.slow
 def test_a_continued_run_is_more_likely_than_random_starts():
     """Fig. 6, on pages and the links to them: all likelihoods are Eq. 17."""
     needs("webkb")

@@ -77,6 +77,7 @@ def check_state(model, state, tol):
 # -- Table 1 --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_priors
 @every_patience
 def test_table_1_is_a_line_of_configuration(patience, weights):

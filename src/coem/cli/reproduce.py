@@ -96,7 +96,7 @@ def _run(names: list[str], options: dict[str, Any], talk: Talk) -> None:
         try:
             given = {"n_jobs": options["jobs"], "listener": talk}
             outcomes.append(run(load(name), out, **how, **given))
-        except FileNotFoundError as error:
+        except OSError as error:  # a data set that is not there, or damaged
             skipped[name] = str(error)
             talk.note(f"{name} was skipped: {error}")
     _tell(outcomes, skipped, out, talk)
@@ -109,7 +109,9 @@ def _tell(outcomes: list[Any], skipped: dict[str, str], out: Path, talk: Talk) -
     rows = [[o.name, o.verdict.verdict, o.trials, round(o.seconds, 1)] for o in outcomes]
     rows += [[name, "skipped", None, None] for name in skipped]
     reasons = [f"\n{o.name}\n{o.verdict.reason}" for o in outcomes]
-    lines = [table(header, rows), *reasons, f"\nTables, figures and verdicts: {out}"]
+    minutes = sum(o.seconds for o in outcomes) / 60
+    took = f"{minutes:.1f} minutes of processor time"
+    lines = [table(header, rows), took, *reasons, f"\nTables, figures and verdicts: {out}"]
     data = [
         dict(zip(header, row, strict=True)) | {"claims": [c._asdict() for c in o.verdict.claims]}
         for row, o in zip(rows, outcomes, strict=False)

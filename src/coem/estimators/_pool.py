@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from coem.calibration import pool, pool_settings
+from coem.calibration import floored, pool, pool_settings
 from coem.estimators._held_out import Split, held_out, like, splits_of
 from coem.estimators._labelled import RULE
 from coem.estimators._linear import LinearModel, features_of
@@ -234,6 +234,7 @@ def explained(
     weights: Array,
     log_change: Array,
     views: Views,
+    votes: Sequence[Array],
     log_proba: Array,
 ) -> list[Bunch]:
     """Return which features speak for the best class of each row, against the second best.
@@ -241,6 +242,7 @@ def explained(
     `weights` (n_rows, 2) are what mixture and regression count in each row.
     """
     pairs = np.argsort(-log_proba, axis=1, kind="stable")[:, :2]
+    weights = _within_the_floor(weights, votes[0], pairs)
     features = features_of(linear.scales, mixture.families_, views)
     found = []
     for i, told in enumerate(mixture.explain_pairs(views, pairs)):
@@ -270,6 +272,17 @@ def explained(
             )
         )
     return found
+
+
+def _within_the_floor(weights: Array, vote: Array, pairs: Array) -> Array:
+    """Return weights with which the terms of the mixture come to its floored vote."""
+    best, second = np.take_along_axis(vote, pairs, axis=1).T
+    least_best, least_second = floored(np.stack([best, second]))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = (least_best - least_second) / (best - second)
+    return np.asarray(
+        weights * np.column_stack([np.where(ratio > 0, ratio, 1.0), np.ones(len(best))])
+    )
 
 
 def _added(part: Bunch, columns: Array, terms: Array) -> Bunch:

@@ -56,6 +56,6 @@ def check_exact(knowledge: Knowledge, rows: Array, where: str = "") -> None:
     if len(lacking):
         label = knowledge.classes.tolist()[lacking[0]]
         raise ValueError(
-            f"{where}class {label!r} has no row with exactly this label, which the regression "
-            "needs; label one, or use MixtureClassifier"
+            f"{where}class {label!r} has no row with exactly this label and a weight, which the "
+            "regression needs; label one, or use MixtureClassifier"
         )

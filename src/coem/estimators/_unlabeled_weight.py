@@ -61,9 +61,10 @@ def find_weight(
     Labelled rows are held out in three folds. The weight with the least log loss on them is taken,
     after each is calibrated by one temperature: a small weight leaves posteriors less sure, which
     alone says nothing against it. With too few labels to hold out, and without unlabelled rows,
-    nothing is tried.
+    nothing is tried. If all labels are sets, a row without one counts as any other: a small weight
+    leaves nothing to learn from.
     """
-    nothing = knowledge.certainty.all()
+    nothing = knowledge.certainty.all() or not knowledge.exact.any()
     if nothing or not enough(knowledge, sample_weight) or not isinstance(estimator.init, str):
         return (1.0 if nothing else RULE), Records()
     splits = splits_of(

@@ -51,7 +51,8 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         Weight of an unlabelled row, between 0 (such rows are not used) and 1: EM-lambda. A row
         that may belong to m of M classes has a weight in between, in proportion to M - m. "auto"
         tries 0.01, 0.1 and 1 on held-out labelled rows, in three folds, and takes the one with the
-        least log loss; 0.1 if there are fewer than three labelled rows per class.
+        least log loss; 0.05 if there are fewer than three labelled rows per class, and 1 if all
+        labels are sets.
     correspondence : {"labels", "em"} or dict, default="labels"
         How to find the class of a component after annealing (Sec. 3.5), that is, if `beta` is a
         schedule. "labels" asks the labelled rows; "em" takes the class of the most similar

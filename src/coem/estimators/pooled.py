@@ -279,8 +279,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
             One per row, as `MixtureClassifier.explain` returns them. `contributions` are those of
             mixture and regression together, each times what it counts in the row. `prior` has the
             mixture weights, the intercepts and the change of the class shares. They add up to the
-            log odds of `predict_log_proba` if classes have one component, `assign` is "joint", and
-            no log probability of the mixture is below -700, which is the least in a pool.
+            log odds of `predict_log_proba` if classes have one component and `assign` is "joint".
         """
         check_is_fitted(self)
         if len(self.classes_) < 2:
@@ -288,7 +287,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         views = read_views(self, X, reset=False)
         votes, settings, change = self._votes(views), self._settings(views), self.pool_.log_change
         weights, log_proba = counted(votes, settings), pool(votes, settings) + change
-        return explained(self.mixture_, self.linear_, weights, change, views, log_proba)
+        return explained(self.mixture_, self.linear_, weights, change, views, votes, log_proba)
 
     def top_features(self, *args: Any, **kwargs: Any) -> Any:
         """Return the most telling features of each class, as the mixture has them."""

@@ -190,7 +190,10 @@ def _said_weight(model: Any) -> str:
 def _said_pool(model: Any) -> str:
     """Say how much mixture and regression count, and why."""
     found = model.pool_
-    said = f"the mixture counts {found.own_mixture:.2g} and the regression {found.own_linear:.2g}"
+    said = (
+        f"the mixture counts {found.own_mixture:.2g}, the regression {found.own_linear:.2g}, and "
+        f"the evidence of a row at most {found.own_limit:.2g} nats"
+    )
     if "n_rows" not in found:
         return (
             f"{said}: no class has two rows that differ, so that no label can be held out, and "
@@ -217,6 +220,7 @@ def _result(
         "unlabeled_weight": float(model.unlabeled_weight_),
         "mixture_counts": model.pool_.own_mixture,
         "regression_counts": model.pool_.own_linear,
+        "limit": model.pool_.own_limit,
         "labelled": int(known.sum()),
         "unlabelled": int((~known).sum()),
         "objective": float(mixture.objective_),

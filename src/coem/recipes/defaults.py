@@ -1,8 +1,8 @@
 """The defaults of recipes and program, in one place; this module imports nothing.
 
 Where they differ from those of the estimators, measurements say so: docs/measurements.md, "Groups
-of the program", has the figures, and benchmarks/groups.py repeats them. For segments it is
-docs/segmenting.md and benchmarks/segmentation.py.
+of the program", has the figures, and experiments/groups.py repeats them. For segments it is
+docs/segmenting.md and experiments/segmentation.py.
 """
 
 # -- views -----------------------------------------------------------------------------------------

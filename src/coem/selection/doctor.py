@@ -124,9 +124,9 @@ def doctor(
     >>> from coem import MixtureClassifier
     >>> from coem.selection import doctor
     >>> rng = np.random.default_rng(0)
-    >>> topic = rng.integers(2, size=200)
+    >>> topic = rng.integers(2, size=80)
     >>> X = rng.poisson(np.array([[2, 1, 1, 0.5], [0.5, 1, 1, 2]])[topic])
-    >>> y = np.where(np.arange(200) < 20, topic, -1)
+    >>> y = np.where(np.arange(80) < 20, topic, -1)
     >>> diagnosis = doctor(MixtureClassifier(), X, y, n_repeats=1, n_restarts=2, random_state=0)
     >>> diagnosis.table[0].variant
     'naive Bayes'

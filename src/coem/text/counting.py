@@ -1,6 +1,7 @@
 """Words, vocabulary and counts, by the rules of scikit-learn's `CountVectorizer`."""
 
 import re
+import weakref
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -18,6 +19,8 @@ from coem.text._tables import from_strings, strings, to_strings
 TOKENS = r"(?u)\b\w\w+\b"
 _FAST = (TOKENS, r"\b\w\w+\b")  # what the kernel does; any other pattern is left to `re`
 _BLOCK = 1000  # rows whose tokens are Python's at a time
+_FEW = 200  # rows whose words are looked up one by one, without a table of the vocabulary
+_COLUMNS = {}  # by the address of a vocabulary: the column of each of its words
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,42 @@ def count(source, options, view, vocabulary=None):
         return len(source), count_text(source, options, view, vocabulary)
     starts, words = source
     return len(starts) - 1, count_items(starts, words, vocabulary)
+
+
+def count_known(source, options, view, vocabulary):
+    """Return the counts of the words of a vocabulary, as CSR.
+
+    Parameters
+    ----------
+    source : pyarrow.LargeStringArray or (starts, words)
+        Texts or lists.
+    options : Options
+    view : str
+        For error messages.
+    vocabulary : ndarray of str
+        The words of the columns, in order. It must not change later.
+    """
+    n_rows = len(source) if isinstance(source, pa.Array) else len(source[0]) - 1
+    if n_rows > _FEW:
+        _, tally = count(source, options, view, vocabulary)
+        return matrix(tally, n_rows)
+    # A table of all words takes longer than the words of a few rows.
+    _, tally = count(source, options, view)
+    known = _columns_of(vocabulary)
+    words = from_strings(tally.words, np.arange(len(tally.n_rows))).tolist()
+    columns = np.array([known.get(word, -1) for word in words], dtype=np.int32)
+    counts = sp.csr_array(_parts(tally, columns), shape=(n_rows, len(vocabulary)))
+    counts.sort_indices()  # a vocabulary may be in another order
+    return counts
+
+
+def _columns_of(vocabulary):
+    """Return the column of each word, kept as long as the vocabulary lives."""
+    address = id(vocabulary)
+    if address not in _COLUMNS:
+        _COLUMNS[address] = {word: column for column, word in enumerate(vocabulary.tolist())}
+        weakref.finalize(vocabulary, _COLUMNS.pop, address, None)
+    return _COLUMNS[address]
 
 
 def count_text(texts, options, view, vocabulary=None):
@@ -226,8 +265,13 @@ def matrix(tally, n_rows, kept=None):
     if kept is not None:
         columns[:] = -1
         columns[kept] = np.arange(len(kept), dtype=np.int32)
-    indptr, indices, data = to_csr(tally, columns)
     width = n_words if kept is None else len(kept)
-    counts = sp.csr_array((data, indices, indptr), shape=(n_rows, width))
+    counts = sp.csr_array(_parts(tally, columns), shape=(n_rows, width))
     counts.has_canonical_format = True  # nothing is there twice: saves a look at all of it
     return counts
+
+
+def _parts(tally, columns):
+    """Return data, indices and indptr, as SciPy takes them."""
+    indptr, indices, data = to_csr(tally, columns)
+    return data, indices, indptr

@@ -14,7 +14,7 @@ from coem.text._inbound import known_links, outbound_links
 from coem.text._latent import LatentMixin, latent_spec
 from coem.text._sources import fill_gaps, read_rows, read_source
 from coem.text._tables import with_separator
-from coem.text.counting import TOKENS, Options, count, learn, matrix
+from coem.text.counting import TOKENS, Options, count, count_known, learn
 from coem.text.guess import doubts, guess_views
 from coem.text.scaling import kept_share, scale_length, shorten
 from coem.text.specs import COUNTS, by_view, check_columns, parse_views
@@ -354,8 +354,7 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
     def _apply(self, view, source, options):
         """Return the matrix of a view with the columns of `fit`."""
         if view in options:
-            n_rows, tally = count(source, options[view], view, self.vocabulary_[view])
-            return matrix(tally, n_rows)
+            return count_known(source, options[view], view, self.vocabulary_[view])
         X, width = self._dense(view, source), len(self.vocabulary_[view])
         if not X.shape[1]:  # no row has a vector
             return np.full((len(X), width), np.nan)

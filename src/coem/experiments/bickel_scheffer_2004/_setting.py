@@ -118,7 +118,7 @@ def better(name: str, results: Results) -> Claim:
     one, two = (results.where(views=kind).mean("entropy") for kind in (ONE, TWO))
     test = gap(results)
     text = f"{name}: two views are below one: {two:.2f} against {one:.2f} bits"
-    return Claim(f"{text} ({chance(test.p_value)})", test.difference < 0)
+    return Claim(f"{text} ({chance(test.p_value)})", test.difference < 0 and test.p_value < 0.05)
 
 
 def chance(p: float) -> str:
@@ -136,7 +136,7 @@ def better_at_all(name: str, results: Results) -> Claim:
         f"{name}: two views are below one at {len(lower)} of {len(tests)} numbers of clusters "
         f"({clear} with p < .05); on average {two:.2f} against {one:.2f} bits"
     )
-    return Claim(text, len(lower) == len(tests))
+    return Claim(text, clear == len(tests))
 
 
 def compared(results: Results, by: Sequence[str]) -> Table:

@@ -61,7 +61,7 @@ def judge(results: Results) -> Verdict:
         ):
             pair = mine.where(what=what).paired("value", model=models, on=["seed"])
             gap, p = paired_t_test(*pair)[::3]
-            holds = abs(gap) < SLIGHT if text == SAME else gap > 0
+            holds = abs(gap) < SLIGHT if text == SAME else gap > 0 and p < 0.05
             claims.append(Claim(f"{data}, {space}: {text}: {gap:+.2f} ({chance(p)})", holds))
     return Verdict.of(claims)
 

@@ -106,7 +106,7 @@ def better(
         f"{ones} {word} {others}: in {good} of {len(gains)} comparisons ({clear} with p < .01), by "
         f"{(', ' if ends is gains else ' to ').join(f'{gain:.2g}' for gain in ends)}"
     )
-    return Claim(text, min(gains) > 0)
+    return Claim(text, max(test.p_value for test in tests) < 0.05)
 
 
 def beaten(results: Results, one: str, others: Sequence[str], value: str = "kls") -> float:

@@ -59,7 +59,8 @@ def judge(results: Results) -> Verdict:
         text = f"{size} labels: EM raises the accuracy from {low:.1f} to {high:.1f} % (p = {p:.2g})"
         claims.append(Claim(text, high.mean > low.mean and p < 0.05))
         for method, own, printed in zip((NB, EM), (low, high), paper, strict=False):
-            text = f"{size} labels, {method}: {own:.1f} %, within two errors of {printed} (paper)"
+            near = f"within two errors and rounding of {printed} (paper)"
+            text = f"{size} labels, {method}: {own:.1f} %, {near}"
             claims.append(Claim(text, is_near(own, printed)))
     return Verdict.of(claims)
 

@@ -48,7 +48,7 @@ def judge(results: Results) -> Verdict:
         means = {size: mean_accuracy(own) for (size,), own in mine.groups("labels").items()}
         if all(is_near(mean, PAPER.get(size, mean.mean)) for size, mean in means.items()):
             near.append(f"{words} ({', '.join(f'{mean:.1f}' for mean in means.values())} %)")
-    text = "with so many words left out, all sizes are within two errors of the paper"
+    text = "with so many words left out, all sizes are within two errors and rounding of the paper"
     return Verdict.of([Claim(f"{text}: {', '.join(near) or 'none'}", bool(near))])
 
 
@@ -63,5 +63,6 @@ def draw(results: Results, figure: Any) -> None:
     """Draw a line per number of labels over the number of words that are left out."""
     along: dict[str, Any] = {"labels": ("words left out", f"accuracy of {NB}, %")}
     ax = charts(figure, results, "data", x="words", y="accuracy", line="labels", **along)[0]
+    ax.set(xticks=range(0, 1201, 400))
     for number, size in enumerate(sorted(set(PAPER) & set(results.unique("labels")))):
         ax.axhline(PAPER[size], linestyle=":", color=f"C{number}")

@@ -25,9 +25,8 @@ def trials(quick: bool) -> list[dict[str, Any]]:
     """Return one trial per training set and topic."""
     if quick:
         return [{"data": QUICK, "topic": "2", "number": i} for i in range(2)]
-    return [
-        {"data": REUTERS, "topic": t, "number": i} for t in PAPER for i in range(SETS.get(t, 10))
-    ]
+    sets = [(t, i) for t in PAPER for i in range(SETS.get(t, 10))]
+    return [{"data": REUTERS, "topic": t, "number": i} for t, i in sets]
 
 
 def measure(data: str, topic: str, number: int) -> list[dict[str, Any]]:
@@ -50,7 +49,7 @@ def _claim(best: Results, high: str, low: str, paper: int) -> Claim:
     test = paired_t_test(*best.paired("accuracy", model=(high, low), on=["topic", "number"]))
     text = f"{high} is above {low} on {n} of {of} topics (the paper: {paper} of 10); over all sets "
     shown = f"by {test.difference:+.1f} ± {test.error:.1f} points (p = {test.p_value:.2g})"
-    return Claim(text + shown, n > of / 2 and test.difference > 0)
+    return Claim(text + shown, n > of / 2 and test.difference > 0 and test.p_value < 0.05)
 
 
 def _few(best: Results) -> Claim:

@@ -1,6 +1,6 @@
 """Stepwise EM (`partial_fit`) against EM on all rows at once: step sizes, first batches, streams.
 
-    python benchmarks/batches.py [PART ...]
+    python experiments/batches.py [PART ...]
 
 A part is "power" (step sizes, on the data sets that the default was chosen on), "first" (how the
 first batch is fitted), "sets" (the default on other data sets), "labels" (classifiers

@@ -1,6 +1,6 @@
 """The number of components that `choose_k` finds, on document sets whose classes are known.
 
-Views are those of `coem choose-k`. `python benchmarks/sizes.py re0 wap` does two of the sets;
+Views are those of `coem choose-k`. `python experiments/sizes.py re0 wap` does two of the sets;
 `--others` shows other criteria, `--smoothing` what pseudo-counts do to both parts of the table.
 """
 

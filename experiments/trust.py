@@ -1,6 +1,6 @@
 """What trust and probabilities say, beside classes that took no part in the fits.
 
-    python benchmarks/trust.py [SET ...]
+    python experiments/trust.py [SET ...]
 
 First the trust of rows and groups: ten runs of `MixtureClusterer` on re0 and wap, three times. Then
 the calibration error of the probabilities of groups, means of three times ten runs with the views

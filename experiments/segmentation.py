@@ -5,8 +5,8 @@ Headers, quoted lines and signatures are removed, and so are line breaks within 
 words tell posts apart. All ways see the same paragraphs (short ones are joined with the next), and
 may put boundaries between any two of them.
 
-    python benchmarks/segmentation.py [SETTING ...]           # the table, of the test posts
-    python benchmarks/segmentation.py --choose [SETTING ...]  # the choices, of the training posts
+    python experiments/segmentation.py [SETTING ...]           # the table, of the test posts
+    python experiments/segmentation.py --choose [SETTING ...]  # the choices, of the training posts
 """
 
 import math

@@ -6,7 +6,7 @@ most, pseudo-counts follow the length of a view, latent directions are a further
 weight of unlabelled rows is found. The settings were chosen on the first six sets. Trials of the
 length and the weights had also shown wap, fbis, la1 and Citeseer; Reuters and all posts are blind.
 
-    python benchmarks/grid.py [--trust] [--seeds N] [--labels 1,5,15,50] [SET ...]
+    python experiments/grid.py [--trust] [--seeds N] [--labels 1,5,15,50] [SET ...]
 """
 
 import argparse

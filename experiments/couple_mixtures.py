@@ -3,7 +3,7 @@
 Everything in the first tables costs the same: 240 rounds, of 4 runs or of 8. Of each way the run
 with the largest objective is kept, as `MixtureClusterer` does.
 
-    python benchmarks/couple_mixtures.py [PART ...]
+    python experiments/couple_mixtures.py [PART ...]
 
 A part is one of the document sets, "sharp", "recurrence", "accidents" or "trust"; without any, all.
 """

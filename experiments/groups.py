@@ -6,7 +6,7 @@ texts and several texts cannot do without them, and the inverse temperatures of 
 "words alone" is the same without directions and with inverse temperatures of 1. Settings were
 chosen on the first sets.
 
-    python benchmarks/groups.py [--seeds N] [--ways WAY,...] [SET ...]
+    python experiments/groups.py [--seeds N] [--ways WAY,...] [SET ...]
 
 Other ways change one habit of the program: "fixed" has inverse temperatures of 1, "best run" keeps
 the run of the largest objective, and "all words" does not shorten texts.
