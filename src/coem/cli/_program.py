@@ -26,6 +26,8 @@ VERBS = (
     "predict",
     "explain",
     "choose-k",
+    "name",
+    "merge",
     "report",
     "compare",
     "rerun",

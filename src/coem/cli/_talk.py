@@ -138,6 +138,8 @@ PYTHON = (
     (r"\b(text|label)='COLUMN'", r"--\1 COLUMN"),
     (r"(?<=with )(text|id)=(?!\S*')", r"--\1"),
     (r"\(text= names", "(--text names"),
+    (r"\bnames_from=('[^']*')", r"--names-from \1"),
+    (r"^names_from:", "--names-from:"),
     (r"^k was not given", "-k was not given"),
     (r"^k=(\d+) groups", r"-k \1 groups"),
     (r"\bsplit='sentences' or fewer words=", "--split sentences or fewer --words"),

@@ -61,8 +61,8 @@ def latent_of(settings: dict[str, Any]) -> int | str | None:
 
 def check_directions(settings: dict[str, Any], documents: Documents) -> None:
     """Refuse views of numbers, which have no direction. Guessed views are never numbers."""
-    chosen = parse_views(chosen_views(settings, documents.table.column_names))
-    for name, spec in chosen.items():
+    chosen = chosen_views(settings, documents.table.column_names)
+    for name, spec in (parse_views(chosen) if chosen else {}).items():
         if spec["kind"] == "number":
             raise ValueError(
                 f"view {name!r} has numbers, which k-means on directions cannot compare; leave it "
