@@ -53,6 +53,46 @@ class Shared:
         return [(i, j) for i, j in pairs if sure[i, j]]
 
 
+def fates(common: Shared) -> list[tuple[str, list[int]]]:
+    """Return what became of each group of the first run, and the groups of the second it is in.
+
+    A group *recurs* if it and a group of the second run have most of each other's documents. It is
+    *merged* if most of it is in a group that has more documents of others, and *split* if groups
+    that consist mostly of its documents have most of them. Otherwise it is *scattered*, and the
+    group with the largest part is named. A group without shared documents is *gone*.
+    """
+    recur, of_first, of_second = dict(common.pairs()), common.of_first, common.of_second
+    found: list[tuple[str, list[int]]] = []
+    for i, counts in enumerate(common.counts):
+        best = int(counts.argmax()) if counts.size else 0
+        parts = (of_second[i] > MAJORITY).nonzero()[0].tolist()
+        parts.sort(key=lambda j, row=counts: -row[j])
+        if not counts.sum():
+            found.append(("gone", []))
+        elif i in recur:
+            found.append(("recurs", [recur[i]]))
+        elif of_first[i, best] > MAJORITY:
+            found.append(("merged", [best]))
+        elif of_first[i, parts].sum() > MAJORITY:
+            found.append(("split", parts))
+        else:
+            found.append(("scattered", [best]))
+    return found
+
+
+def names_by_label(run: Path) -> dict[str, str]:
+    """Return label -> name of the groups of a run, as its table of groups has them."""
+    from coem.io.tables import read_table
+    from coem.recipes.record import CLUSTERS
+
+    path = run / CLUSTERS
+    if not path.is_file():
+        return {}
+    data = read_table(str(path)).data
+    labels, names = data.column("label").to_pylist(), data.column("name").to_pylist()
+    return {str(label): str(name) for label, name in zip(labels, names, strict=True)}
+
+
 def shared(first: Mapping[str, str], second: Mapping[str, str]) -> Shared:
     """Return what two runs have in common, from the labels of their documents by id."""
     names = [sorted(set(labels.values()), key=_order) for labels in (first, second)]
