@@ -53,6 +53,7 @@ bench: setup
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/latent.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/report.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/program.py
+	$(BIN)/python benchmarks/serve.py
 
 # Time, memory and results of this checkout against another one: make compare OLD=../before
 compare: setup

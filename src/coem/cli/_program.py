@@ -24,6 +24,7 @@ VERBS = (
     "topics",
     "segment",
     "predict",
+    "serve",
     "explain",
     "choose-k",
     "name",
