@@ -12,19 +12,35 @@ endif
 # of what it depends on, their contents are not.
 FILES := $(shell find src/coem -name '*.py' | sort | cksum | cut -d' ' -f1)
 READY := $(VENV)/.ready-$(FILES)
+LIGHT := $(VENV)/.light-$(FILES)
 
-.PHONY: setup test lint format bench compare experiments papers demo clean
+# Ninja uses all processors by itself; make, which stands in for it, has to be told.
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
+
+# $(call install,EXTRAS): this checkout in its .venv, with what the extras name.
+define install
+	@test -d $(VENV) || (command -v uv >/dev/null && uv venv --seed -q -p $(PYTHON) $(VENV)) || $(PYTHON) -m venv $(VENV)
+	@if command -v uv >/dev/null; then \
+	  uv pip install -q -p $(BIN)/python -e '.$(1)'; \
+	else \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check -e '.$(1)'; \
+	fi
+endef
+
+.PHONY: setup light test lint format bench compare experiments papers demo clean
 
 setup: $(READY)
 
 $(READY): pyproject.toml CMakeLists.txt $(wildcard src/kernels/*)
-	@test -d $(VENV) || (command -v uv >/dev/null && uv venv --seed -q -p $(PYTHON) $(VENV)) || $(PYTHON) -m venv $(VENV)
-	@if command -v uv >/dev/null; then \
-	  uv pip install -q -p $(BIN)/python -e '.[dev,datasets,bench]'; \
-	else \
-	  $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,datasets,bench]'; \
-	fi
+	$(call install,[dev,datasets,bench])
 	@rm -f $(VENV)/.ready-* && touch $@
+
+# What runs the program, and no developers' tools; a full set-up has it already.
+light: $(if $(wildcard $(READY)),$(READY),$(LIGHT))
+
+$(LIGHT): pyproject.toml CMakeLists.txt $(wildcard src/kernels/*)
+	$(call install,)
+	@rm -f $(VENV)/.light-* && touch $@
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
@@ -81,7 +97,7 @@ papers: setup
 	$(BIN)/coem reproduce --out docs/papers/results
 	$(BIN)/coem reproduce --pages docs/papers
 
-demo: setup
+demo: light
 	$(BIN)/coem demo
 
 clean:
