@@ -17,6 +17,8 @@ LIGHT := $(VENV)/.light-$(FILES)
 # Ninja uses all processors by itself; make, which stands in for it, has to be told.
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
+FULL := [dev,datasets,bench]
+
 # $(call install,EXTRAS): this checkout in its .venv, with what the extras name.
 define install
 	@test -d $(VENV) || (command -v uv >/dev/null && uv venv --seed -q -p $(PYTHON) $(VENV)) || $(PYTHON) -m venv $(VENV)
@@ -32,7 +34,7 @@ endef
 setup: $(READY)
 
 $(READY): pyproject.toml CMakeLists.txt $(wildcard src/kernels/*)
-	$(call install,[dev,datasets,bench])
+	$(call install,$(FULL))
 	@rm -f $(VENV)/.ready-* && touch $@
 
 # What runs the program, and no developers' tools; a full set-up has it already.
