@@ -48,7 +48,14 @@ def test_mypy_accepts_a_script_of_a_user(tmp_path):
     (tmp_path / "right.py").write_text(SCRIPT, encoding="utf-8")
     (tmp_path / "wrong.py").write_text(WRONG, encoding="utf-8")
     (tmp_path / "mypy.ini").write_text("[mypy]\n", encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", "--ignore-missing-imports"]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--follow-imports=silent",
+        "--ignore-missing-imports",
+    ]
     result = subprocess.run(
         [*command, "--config-file", "mypy.ini", "right.py", "wrong.py"],
         cwd=tmp_path,
