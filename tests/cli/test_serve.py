@@ -229,7 +229,7 @@ def test_it_listens_and_stops(number, finished, tmp_path):
             status, health = client.ask("GET", "/health", headers=headers)
             assert (status, len(health["names"])) == (200, 3)
             os.kill(process.pid, number)
-            out, error = process.communicate(timeout=20)
+            out, error = process.communicate(timeout=60)
         finally:
             process.kill()
     assert process.returncode == 0
