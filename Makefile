@@ -12,19 +12,37 @@ endif
 # of what it depends on, their contents are not.
 FILES := $(shell find src/coem -name '*.py' | sort | cksum | cut -d' ' -f1)
 READY := $(VENV)/.ready-$(FILES)
+LIGHT := $(VENV)/.light-$(FILES)
 
-.PHONY: setup test lint format bench compare experiments papers demo clean
+# Ninja uses all processors by itself; make, which stands in for it, has to be told.
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
+
+FULL := [dev,datasets,bench]
+
+# $(call install,EXTRAS): this checkout in its .venv, with what the extras name.
+define install
+	@test -d $(VENV) || (command -v uv >/dev/null && uv venv --seed -q -p $(PYTHON) $(VENV)) || $(PYTHON) -m venv $(VENV)
+	@if command -v uv >/dev/null; then \
+	  uv pip install -q -p $(BIN)/python -e '.$(1)'; \
+	else \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check -e '.$(1)'; \
+	fi
+endef
+
+.PHONY: setup light test lint format bench compare experiments papers demo clean
 
 setup: $(READY)
 
 $(READY): pyproject.toml CMakeLists.txt $(wildcard src/kernels/*)
-	@test -d $(VENV) || (command -v uv >/dev/null && uv venv --seed -q -p $(PYTHON) $(VENV)) || $(PYTHON) -m venv $(VENV)
-	@if command -v uv >/dev/null; then \
-	  uv pip install -q -p $(BIN)/python -e '.[dev,datasets,bench]'; \
-	else \
-	  $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,datasets,bench]'; \
-	fi
+	$(call install,$(FULL))
 	@rm -f $(VENV)/.ready-* && touch $@
+
+# What runs the program, and no developers' tools; a full set-up has it already.
+light: $(if $(wildcard $(READY)),$(READY),$(LIGHT))
+
+$(LIGHT): pyproject.toml CMakeLists.txt $(wildcard src/kernels/*)
+	$(call install,)
+	@rm -f $(VENV)/.light-* && touch $@
 
 # Bytecode is kept, whatever the caller says: tests start the program dozens of times, and each of
 # two workers would rewrite the assertions of all tests again.
@@ -54,6 +72,7 @@ bench: setup
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/latent.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/report.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/program.py
+	$(BIN)/python benchmarks/serve.py
 
 # Time, memory and results of this checkout against another one: make compare OLD=../before
 compare: setup
@@ -82,7 +101,7 @@ papers: setup
 	$(BIN)/coem reproduce --out docs/papers/results
 	$(BIN)/coem reproduce --pages docs/papers
 
-demo: setup
+demo: light
 	$(BIN)/coem demo
 
 clean:

@@ -278,6 +278,8 @@ def as_views(X: Any, *, what: str = "X") -> Views:
     what : str
         The name of the argument, for error messages.
     """
+    if isinstance(X, Views) and all(min(matrix.shape) > 0 for _, matrix in X.items()):
+        return X  # its matrices were checked when it was made, which takes longer than a row
     if is_several(X):
         data = _collect(_pairs(X), prefix=f"{what}, ", minimum=1)
         return X if isinstance(X, Views) else Views._of(data)

@@ -1,12 +1,16 @@
 """What is shown while models are fitted, to those who can see it."""
 
+import re
 import threading
+import time
 
+import numpy as np
 import pytest
 
-from coem import AspectModel, MixtureClusterer
-from coem.cli._talk import Bar, Talk
+from coem import AspectModel, MixtureClassifier, MixtureClusterer
+from coem.cli._talk import Bar, Pace, Talk
 from coem.records import watch
+from coem.selection import doctor, doctor_cost
 
 from .conftest import posts, write_csv
 
@@ -59,6 +63,72 @@ def test_the_bar_of_topics_ends_at_its_end(coupling, file, terminal, coem):
     result = coem("topics", file, *VERBS["topics"], "--coupling", coupling, "--out", "out")
     total = 80 if coupling == "c" else 20
     assert f"{total}/{total}" in result.stderr
+
+
+def test_the_time_that_is_left():
+    now = [0.0]
+    pace = Pace(10, clock=lambda: now[0])
+    assert str(pace) == ""
+    now[0] = 0.5
+    pace.step()
+    assert str(pace) == ""  # half a second is nothing to go by
+    for second in range(1, 5):
+        now[0] = 0.5 + 30 * second
+        pace.step()
+    # Five steps are left, of a mean that counts the slow ones more than the quick first one.
+    weights = 0.9 ** np.arange(5)[::-1]
+    mean = weights @ np.array([0.5, 30, 30, 30, 30]) / weights.sum()
+    assert 25 < mean < 30
+    assert str(pace) == f"about {int(np.ceil(5 * mean / 60))} min left"
+    now[0] += 5 * mean - 4.5
+    assert str(pace) == "about 5 s left"
+    now[0] += 100  # later than expected: soon, and never less than nothing
+    assert str(pace) == "about 1 s left"
+    for _ in range(5):
+        pace.step()
+    assert str(pace) == ""
+
+
+def test_the_time_that_is_left_may_be_a_bound_or_unknown():
+    now = [0.0]
+    bound = Pace(3, at_most=True, clock=lambda: now[0])
+    unknown = Pace(None, clock=lambda: now[0])
+    now[0] = 20.0
+    for pace in (bound, unknown):
+        pace.step()
+    assert (str(bound), str(unknown)) == ("at most 40 s left", "")
+
+
+def test_the_bar_tells_what_is_left(terminal, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(Pace, "FIRST", 0.0)
+    with Talk().progress("fits", 200) as bar:
+        for _ in range(3):
+            bar.step()
+            time.sleep(0.15)
+    assert re.search(r"about \d+ (s|min) left", capsys.readouterr().err)
+
+
+def test_the_doctor_says_first_what_it_costs(file, coem):
+    said = coem("classify", file, *VERBS["classify"], "--out", "out").stderr
+    cost, expected, advice = (said.index(x) for x in ("the doctor makes", "the doctor will", "Use"))
+    assert cost < expected < advice
+    labels = [row["topic"] if i < 45 else "" for i, row in enumerate(posts())]
+    found = doctor_cost(np.array(labels, dtype=object))
+    assert f"up to {found.n_fits} fits" in said
+
+
+def test_the_doctor_makes_the_fits_that_it_counts():
+    rng = np.random.default_rng(0)
+    topic = rng.integers(2, size=100)
+    X = rng.poisson(np.array([[2, 1, 1, 0.5], [0.5, 1, 1, 2]])[topic])
+    y = np.where(np.arange(100) < 20, topic, -1)
+    seen = []
+    how = {"n_splits": 2, "n_repeats": 1, "n_restarts": 3}
+    doctor(MixtureClassifier(), X, y, random_state=0, on_fit=lambda: seen.append(1), **how)
+    cost = doctor_cost(y, **how)
+    assert len(seen) in (cost.n_fits, cost.n_fits - 3)  # restarts of a second variant, or not
+    assert cost.plain_fits > 0
 
 
 def test_rounds_are_seen_from_all_threads():

@@ -15,6 +15,7 @@ import pytest
 
 import coem as library
 from coem.cli._program import VERBS
+from coem.recipes.matching import fates, shared
 from coem.selection.trust import MEANING
 
 from .conftest import TOPICS, posts, read_json, write_csv
@@ -108,6 +109,55 @@ def test_compare(finished, table, coem):
     text = coem("compare", finished, "four").stdout
     assert "adjusted Rand" in text
     assert "The runs differ in k, view: their objectives" in text
+    assert [run["objective"] for run in told["runs"]] == [None, None]
+    assert "objective" not in text.splitlines()[0]
+    objective = read_json(finished / "run.json")["result"]["objective"]
+    assert f"{objective:.3f}" not in text
+
+
+def test_compare_tells_which_group_became_which(finished, table, coem):
+    coem("cluster", table, "--text", "body", "-k", "4", "--restarts", "2", "--out", "four", "-q")
+    told = json.loads(coem("compare", finished, "four", "--json").stdout)
+    ((before, after),) = [(t["run"], t["next"]) for t in told["became"]]
+    assert (before, after) == (str(finished), "four")
+    folders = finished, table.parent / "four"
+    mine, other = ({row["id"]: row for row in rows_of(f / "assignments.csv")} for f in folders)
+    groups = told["became"][0]["groups"]
+    assert [group["group"] for group in groups] == ["0", "1", "2"]
+    for group in groups:
+        own = {name for name, row in mine.items() if row["label"] == group["group"]}
+        assert group["documents"] == len(own)
+        assert group["name"] == mine[next(iter(own))]["name"]
+        for part in group["into"]:
+            there = {name for name, row in other.items() if row["label"] == part["group"]}
+            assert part["shared"] == len(own & there)
+            assert part["share"] == pytest.approx(len(own & there) / len(own))
+            assert part["share_of_it"] == pytest.approx(len(own & there) / len(there))
+    text = coem("compare", finished, "four").stdout
+    assert f"From {finished} to four:" in text
+    assert "recurs" in text
+    same = json.loads(coem("compare", finished, finished, "--json").stdout)["became"][0]
+    assert [g["fate"] for g in same["groups"]] == ["recurs"] * 3
+    assert [g["into"][0]["group"] for g in same["groups"]] == ["0", "1", "2"]
+
+
+def test_fates_of_groups():
+    letters = {"a": "0" * 10, "b": "1" * 10, "c": "2" * 10, "d": "3" * 9, "e": "4" * 8}
+    before = {f"{k}{i}": label for k, v in letters.items() for i, label in enumerate(v)}
+    # 0 recurs; 1 and 2 are merged, 3 is split into three, 4 is scattered over groups of others.
+    after = {name: {"0": "x", "1": "y", "2": "y"}.get(label) for name, label in before.items()}
+    after |= {f"d{i}": "pqr"[i % 3] for i in range(9)}
+    after |= {f"e{i}": "xyyx"[i % 4] for i in range(8)}
+    del after["a9"]
+    common = shared(before, after)
+    assert common.n_rows == 46
+    told = [(fate, [common.second[j] for j in places]) for fate, places in fates(common)]
+    assert told[0] == ("recurs", ["x"])
+    assert [told[1], told[2]] == [("merged", ["y"])] * 2
+    assert (told[3][0], sorted(told[3][1])) == ("split", ["p", "q", "r"])
+    assert told[4] == ("scattered", ["x"])
+    strangers = shared({"a": "0"}, {"b": "0"})
+    assert fates(strangers) == [("gone", [])]
 
 
 def test_compare_ranks_what_can_be_compared(table, coem):
@@ -117,6 +167,7 @@ def test_compare_ranks_what_can_be_compared(table, coem):
     told = json.loads(coem("compare", "a", "b", "c", "--json").stdout)
     a, b, c = told["runs"]
     assert c["rank"] is None
+    assert c["objective"] is None
     assert told["not_ranked"].startswith("The runs differ in k:")
     wanted = [1, 1] if a["objective"] == b["objective"] else [1, 2]
     assert sorted([a["rank"], b["rank"]]) == wanted

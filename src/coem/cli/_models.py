@@ -12,9 +12,11 @@ from click.core import ParameterSource
 
 from coem.cli._talk import Talk
 from coem.recipes.documents import Documents, Renamed, read_documents
+from coem.recipes.names import read_names
 from coem.recipes.paragraphs import Sequences, cut, read_how
 from coem.recipes.record import MODEL, RUN, as_table, digest, known_as, read_run
 from coem.recipes.settings import READING
+from coem.report import Naming
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,14 @@ class Saved:
     path: Path
     reader: Any
     model: Any
-    names: list[str]
+    naming: Naming  # what groups are called, and which of them count as one
     fingerprint: str | None
     paragraphs: dict[str, Any] | None = None  # how documents are cut, if they are
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all groups."""
+        return self.naming.names
 
     def name_of(self, label: Any) -> str:
         """Return what a group is called; a class is called what it is."""
@@ -46,14 +53,16 @@ def load_model(path: Path) -> Saved:
     if len(steps) != 2 or not hasattr(steps[0][1], "vocabulary_"):
         raise ValueError(f"{path} holds no model that reads documents; use coem.load in Python")
     (_, reader), (_, model) = steps
-    names = [str(name) for name in told.extra.get("names", [])]
     how = read_how(told.extra.get("paragraphs"))
     if hasattr(model, "transmat_") and how is None:
         raise ValueError(
             f"{path} holds a hidden Markov model that coem segment did not write; use coem.load in "
             "Python"
         )
-    return Saved(path, reader, model, names, told.fingerprint, how)
+    own = [str(name) for name in told.extra.get("names", [])]
+    in_run = (path.parent / RUN).is_file() and path.name == MODEL
+    naming = read_names(path.parent, own).naming if in_run else Naming(tuple(own))
+    return Saved(path, reader, model, naming, told.fingerprint, how)
 
 
 def read_rows(
@@ -164,7 +173,8 @@ def assign(saved: Saved, views: Any, documents: Documents) -> Any:
     """Return the table of the groups or classes of rows."""
     from coem.report import assign
 
-    found = assign(saved.model, views, documents.ids, saved.names, lengths_of(documents))
+    about = saved.model, views, documents.ids, saved.names or None, lengths_of(documents)
+    found = assign(*about, naming=saved.naming or None)
     if not isinstance(documents, Sequences):
         return as_table(found)
     return as_table(found, {**documents.columns(), "segment": documents.segment_of(found.label)})

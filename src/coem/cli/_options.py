@@ -263,6 +263,14 @@ folder_options = options(
     click.option("--no-report", is_flag=True, help="Write no report.html."),
 )
 
+names_option = click.option(
+    "--names-from",
+    metavar="RUN",
+    type=click.Path(exists=True, file_okay=False),
+    help="A run whose groups coem name or coem merge changed: the groups with most of the same "
+    "documents have these names.",
+)
+
 talk_options = options(
     click.option("--json", "as_json", is_flag=True, help="Results on stdout as JSON."),
     click.option("-q", "--quiet", is_flag=True, help="No progress, no notes."),

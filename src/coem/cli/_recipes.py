@@ -8,6 +8,7 @@ from typing import Any
 
 from coem.cli._program import NOT_CONVERGED
 from coem.cli._talk import Talk
+from coem.recipes.names import check_kept
 from coem.recipes.record import FILES, REPORT, RUN, write_run
 
 # Options that are no matter of what is found.
@@ -51,6 +52,8 @@ def _new_run(options: dict[str, Any]) -> Iterator[Path]:
     from coem.io import new_folder
 
     target = place(options)
+    if options["force"]:
+        check_kept(target, options.get("names_from"))
     if Path(options["source"]).resolve().parent == target.resolve():
         raise ValueError(f"{options['source']} is in {target}; name another folder with --out")
     try:

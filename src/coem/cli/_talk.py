@@ -2,6 +2,7 @@
 
 import re
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import Any
 
 import click
 
-from coem.recipes.listener import Listener
+from coem.recipes.listener import Listener, duration
 
 PLACE = "coem.cli.place"  # in the context: what tells where a row of the documents is
 STOPPED = "coem.cli.stopped"  # in the context: what a verb that is stopped has written, in words
@@ -78,10 +79,10 @@ class Talk(Listener):
             click.echo(harmless(text))
 
     @contextmanager
-    def progress(self, what: str, total: int | None) -> Iterator["Bar"]:
+    def progress(self, what: str, total: int | None, *, at_most: bool = False) -> Iterator["Bar"]:
         """Show a bar on stderr while something long goes on, if there is somebody to see it.
 
-        A total of None is one that is not known.
+        A total of None is one that is not known; `at_most` says that the end may come before it.
         """
         if self.quiet or not sys.stderr.isatty():
             yield Bar(None, None)
@@ -95,16 +96,18 @@ class Talk(Listener):
             TimeElapsedColumn,
         )
 
+        pace = Pace(total, at_most=at_most)
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
+            TextColumn("{task.fields[pace]}"),  # a Pace, which is asked when it is drawn
         )
         console = Console(stderr=True)
         with Progress(*columns, console=console, transient=True) as progress:
-            yield Bar(progress, progress.add_task(what, total=total, state=""))
+            yield Bar(progress, progress.add_task(what, total=total, state="", pace=pace), pace)
 
     @contextmanager
     def fitting(self, what: str, total: int | None, *, by_rounds: bool = False) -> Iterator["Bar"]:
@@ -112,7 +115,7 @@ class Talk(Listener):
 
         It moves on by rounds, or else when it is told to.
         """
-        with self.progress(what, total) as bar:
+        with self.progress(what, total, at_most=by_rounds) as bar:
             if not bar.is_there:
                 yield bar
                 return
@@ -150,6 +153,8 @@ PYTHON = (
     (r"\b(text|label)='COLUMN'", r"--\1 COLUMN"),
     (r"(?<=with )(text|id)=(?!\S*')", r"--\1"),
     (r"\(text= names", "(--text names"),
+    (r"\bnames_from=('[^']*')", r"--names-from \1"),
+    (r"^names_from:", "--names-from:"),
     (r"^k was not given", "-k was not given"),
     (r"^k=(\d+) groups", r"-k \1 groups"),
     (r"\bsplit='sentences' or fewer words=", "--split sentences or fewer --words"),
@@ -168,11 +173,59 @@ def in_options(text: str) -> str:
     return text
 
 
+class Pace:
+    """How long something still takes, from the steps that it has taken.
+
+    The mean time of a step counts later steps more: fits that come later may be larger.
+
+    Parameters
+    ----------
+    total : int or None
+        The number of steps; None if it is not known, and nothing is said then.
+    at_most : bool
+        Whether the end may come before the last step.
+    clock : callable
+        What tells the time.
+    """
+
+    KEPT = 0.9  # of the weight of a step, when the next one is there
+    FIRST = 1.0  # seconds before which nothing is said: the first steps are no measure
+
+    def __init__(
+        self,
+        total: int | None,
+        *,
+        at_most: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._total, self._at_most, self._clock = total, at_most, clock
+        self._start = self._last = clock()
+        self._seconds = self._steps = 0.0
+        self._done = 0
+
+    def step(self) -> None:
+        """Note that a step is done."""
+        now = self._clock()
+        self._seconds = self.KEPT * self._seconds + now - self._last
+        self._steps = self.KEPT * self._steps + 1.0
+        self._last, self._done = now, self._done + 1
+
+    def __str__(self) -> str:
+        """Return the time that is left, in words, or nothing if there is nothing to go by."""
+        now = self._clock()
+        left = 0 if self._total is None else self._total - self._done
+        if left <= 0 or not self._done or now - self._start < self.FIRST:
+            return ""
+        seconds = left * self._seconds / self._steps - (now - self._last)
+        words = duration(max(seconds, 0.0))
+        return f"{words.replace('about', 'at most') if self._at_most else words} left"
+
+
 class Bar:
     """A bar that may not be there."""
 
-    def __init__(self, progress: Any, task: Any) -> None:
-        self._progress, self._task = progress, task
+    def __init__(self, progress: Any, task: Any, pace: "Pace | None" = None) -> None:
+        self._progress, self._task, self._pace = progress, task, pace
 
     @property
     def is_there(self) -> bool:
@@ -181,6 +234,8 @@ class Bar:
 
     def step(self, state: str | None = None) -> None:
         """Move on by one, and show where things are."""
+        if self._pace is not None:
+            self._pace.step()
         self._update(state, advance=1)
 
     def show(self, state: str) -> None:

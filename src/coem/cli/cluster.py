@@ -11,6 +11,7 @@ from coem.cli._options import (
     folder_options,
     latent_option,
     length_option,
+    names_option,
     reading_options,
     size_option,
     source_argument,
@@ -27,6 +28,7 @@ Examples:
   coem cluster papers.jsonl --view title=title --view links=refs:list -k 7
   coem cluster posts.csv --text body --view meaning=vectors.npy -k 20
   coem cluster posts.csv --method k-means -k 20
+  coem cluster more-posts.csv --names-from coem-posts
 """
 
 
@@ -51,6 +53,7 @@ Examples:
     help="True classes, to judge the groups by; not learned from. [sub-folders, if there are]",
 )
 @fitting_options
+@names_option
 @folder_options
 @reading_options
 @config_option

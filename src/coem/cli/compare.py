@@ -27,9 +27,12 @@ Examples:
 def command(runs: tuple[Path, ...], quiet: bool, as_json: bool) -> None:
     """Compare the groups of two or more runs on the rows that they share, and what they came to.
 
-    Objectives are ranked, the largest first, among runs of the same documents, views, settings
-    and number of groups. Those of other runs measure different things.
+    A table says which group of a run became which of the next one: it recurs, or it was merged
+    with others, split or scattered. Objectives are ranked, the largest first, among runs of the
+    same documents, views, settings and number of groups. Those of other runs measure different
+    things, and are not shown.
     """
+    from coem.recipes.matching import labels_by_id
     from coem.recipes.record import read_run
 
     talk = Talk(quiet=quiet, as_json=as_json)
@@ -38,39 +41,119 @@ def command(runs: tuple[Path, ...], quiet: bool, as_json: bool) -> None:
     told = [read_run(run) for run in runs]
     if len({run["fingerprint"] for run in told}) > 1:
         talk.note("note: the runs are of different files; rows are matched by their ids")
-    labels = [_labels(run) for run in runs]
+    labels = [labels_by_id(run) for run in runs]
     ranks, reason = _ranks(told)
-    rows = [
-        [
-            str(run),
-            t["verb"],
-            t["rows"],
-            t["result"].get("k"),
-            t["result"].get("objective"),
-            rank,
-            t["result"].get("nmi"),
-            t["seconds"],
-        ]
-        for run, t, rank in zip(runs, told, ranks, strict=True)
-    ]
-    header = ["run", "verb", "rows", "k", "objective", "rank", "nmi", "seconds"]
+    text, rows = _figures(runs, told, ranks)
     pairs = [_pair(runs, labels, i, j) for i in range(len(runs)) for j in range(i + 1, len(runs))]
+    became = [_became(runs, labels, i) for i in range(len(runs) - 1)]
     lines = [
-        table(header, rows),
+        text,
         *([reason] if reason else []),
         "",
         table(["run", "and", "shared rows", "adjusted Rand", "nmi"], pairs),
+        *(f"\n{said}" for said, _ in became),
     ]
     data = {
-        "runs": [dict(zip(header, row, strict=True)) for row in rows],
+        "runs": rows,
         "not_ranked": reason,
         "pairs": [
             dict(zip(("run", "and", "shared_rows", "adjusted_rand", "nmi"), p, strict=True))
             for p in pairs
         ],
+        "became": [found for _, found in became],
     }
     talk.result("\n".join(lines), data)
 
+
+def _figures(
+    runs: tuple[Path, ...], told: list[dict[str, Any]], ranks: list[int | None]
+) -> tuple[str, list[dict[str, Any]]]:
+    """Return the figures of the runs, as a table and as data.
+
+    An objective that no other run can be compared with would only mislead: it is not shown.
+    """
+    rows = [
+        {
+            "run": str(run),
+            "verb": t["verb"],
+            "rows": t["rows"],
+            "k": t["result"].get("k"),
+            "objective": None if rank is None else t["result"].get("objective"),
+            "rank": rank,
+            "nmi": t["result"].get("nmi"),
+            "seconds": t["seconds"],
+        }
+        for run, t, rank in zip(runs, told, ranks, strict=True)
+    ]
+    shown = [
+        name
+        for name in rows[0]
+        if name not in ("objective", "rank") or any(rank is not None for rank in ranks)
+    ]
+    return table(shown, [[row[name] for name in shown] for row in rows]), rows
+
+
+# -- which group became which -------------------------------------------------------------------
+
+
+def _became(
+    runs: tuple[Path, ...], labels: list[dict[str, str]], i: int
+) -> tuple[str, dict[str, Any]]:
+    """Return which group of a run became which of the next one, in words and as data."""
+    from coem.recipes.matching import fates, names_by_label, shared
+
+    before, after = str(runs[i]), str(runs[i + 1])
+    common = shared(labels[i], labels[i + 1])
+    names, new_names = names_by_label(runs[i]), names_by_label(runs[i + 1])
+    if not common.n_rows:
+        said = f"{before} and {after} share no documents: their groups cannot be matched"
+        return said, {"run": before, "next": after, "groups": [], "new": []}
+    of_first, of_second = common.of_first, common.of_second
+    groups = [
+        {
+            "group": common.first[g],
+            "name": names.get(common.first[g], ""),
+            "documents": int(common.counts[g].sum()),
+            "fate": fate,
+            "into": [
+                {
+                    "group": common.second[j],
+                    "name": new_names.get(common.second[j], ""),
+                    "shared": int(common.counts[g, j]),
+                    "share": float(of_first[g, j]),
+                    "share_of_it": float(of_second[g, j]),
+                }
+                for j in places
+            ],
+        }
+        for g, (fate, places) in enumerate(fates(common))
+    ]
+    met = {part["group"] for group in groups for part in group["into"]}
+    new = [label for label in common.second if label not in met]
+    data = {"run": before, "next": after, "groups": groups, "new": new}
+    return _said(data, new_names), data
+
+
+def _said(data: dict[str, Any], new_names: dict[str, str]) -> str:
+    """Return which group became which as a table; shares are of the documents of both runs."""
+    rows: list[list[Any]] = []
+    for group in data["groups"]:
+        own = [group["group"], group["name"], group["documents"], group["fate"]]
+        for part in group["into"] or [dict.fromkeys(PART)]:
+            rows.append([*own, *(part[name] for name in PART)])
+            own = ["", "", None, "and"]
+    header = ["group", "name", "documents", "fate", "into", "name there"]
+    lines = [
+        f"From {data['run']} to {data['next']}:",
+        table([*header, "shared", "of the group", "of the group there"], rows),
+    ]
+    if data["new"]:
+        told = ", ".join(f"{label} ({new_names.get(label, '')})" for label in data["new"])
+        lines.append(f"New in {data['next']}: {told}")
+    return "\n".join(lines)
+
+
+PART = ("group", "name", "shared", "share", "share_of_it")
 
 # -- which objectives can be compared -----------------------------------------------------------
 
@@ -106,7 +189,7 @@ def _ranks(told: list[dict[str, Any]]) -> tuple[list[int | None], str | None]:
         return ranks, None
     return ranks, (
         f"The runs differ in {', '.join(sorted(differing))}: their objectives measure different "
-        "things, and only those of runs that are alike in this are ranked."
+        "things, and only those of runs that are alike in this are shown."
     )
 
 
@@ -127,19 +210,6 @@ def _maximised(run: dict[str, Any]) -> dict[str, Any]:
         "verb": run["verb"],
         "k": run["result"].get("k"),
     }
-
-
-def _labels(run: Path) -> dict[str, str]:
-    """Return id -> label of a run."""
-    from coem.io.tables import read_table
-    from coem.recipes.record import ASSIGNMENTS
-
-    found = sorted(run.glob(f"{ASSIGNMENTS}.*"))
-    if not found:
-        raise ValueError(f"{run} has no {ASSIGNMENTS}: it is no folder of a run")
-    data = read_table(str(found[0])).data
-    ids, labels = data.column("id").to_pylist(), data.column("label").to_pylist()
-    return {str(i): str(label) for i, label in zip(ids, labels, strict=True)}
 
 
 def _pair(runs: tuple[Path, ...], labels: list[dict[str, str]], i: int, j: int) -> list[Any]:

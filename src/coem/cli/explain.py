@@ -58,7 +58,7 @@ def command(**options: Any) -> None:
     row = documents.ids.index(options["wanted"])
     with talk.noting_warnings():
         views = _models.views_of(saved, documents, options["vectors"])
-    told, odds = _of_row(saved.model, views, _models.lengths_of(documents), row)
+    told, odds = _of_row(saved, views, _models.lengths_of(documents), row)
     _name_features(saved.reader, told, documents.table.slice(row, 1))
     text = excerpt(shown_texts(documents, saved.reader)[row], 200)
     talk.result(*_told(saved, told, odds, options["words"], text))
@@ -77,10 +77,13 @@ def _check_id(documents: Any, wanted: str) -> None:
     raise ValueError(f"{documents.source} has no {what} with the id {wanted!r}")
 
 
-def _of_row(model: Any, views: Any, lengths: Any, row: int) -> tuple[Any, dict[str, Any]]:
+def _of_row(saved: Any, views: Any, lengths: Any, row: int) -> tuple[Any, dict[str, Any]]:
     """Return the explanation of a row, and its odds; a paragraph needs its whole document."""
+    model = saved.model
     if lengths is None:
         views = views[[row]]
+        if saved.naming.merged:
+            return _of_merged(model, views, saved.naming)
         return model.explain(views)[0], _odds(model, views)
     ends = lengths.cumsum()
     document = int(ends.searchsorted(row, side="right"))
@@ -90,6 +93,30 @@ def _of_row(model: Any, views: Any, lengths: Any, row: int) -> tuple[Any, dict[s
     first, second = sorted(model.predict_proba(views)[row - start].tolist(), reverse=True)[:2]
     odds = {"probability": first, "against_probability": second, "calibrated_log_odds": None}
     return told, odds
+
+
+def _of_merged(model: Any, views: Any, naming: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the explanation of a row if groups are merged, and its odds.
+
+    It compares the best parts of the two groups, whose probabilities are the sums of their parts.
+    """
+    import numpy as np
+    from scipy.special import logsumexp
+
+    groups = np.unique(naming.into)
+    if len(groups) < 2:
+        raise ValueError("all groups are merged into one, and there is none to compare it with")
+    log_proba = model.predict_log_proba(views)[0]
+    sums = np.array([logsumexp(log_proba[naming.parts(group)]) for group in groups])
+    best, second = np.argsort(-sums, kind="stable")[:2]
+    pair = [max(naming.parts(groups[g]), key=log_proba.__getitem__) for g in (best, second)]
+    (told,) = model.explain_pairs(views, np.array([pair]))
+    told.label, told.against = int(groups[best]), int(groups[second])
+    return told, {
+        "probability": float(np.exp(sums[best])),
+        "against_probability": float(np.exp(sums[second])),
+        "calibrated_log_odds": float(sums[best] - sums[second]),
+    }
 
 
 def _odds(model: Any, views: Any) -> dict[str, Any]:

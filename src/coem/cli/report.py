@@ -51,7 +51,8 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     if told["verb"] == "segment":
         _write_segments(told, saved, documents, views, options["examples"], target)
     else:
-        write_report(_story(told, saved, documents, views, options["examples"], not new), target)
+        about = told, saved, documents, views
+        write_report(story_again(*about, n_examples=options["examples"], same=not new), target)
     talk.result(str(target), {"report": str(target)})
     if options["show"]:
         click.launch(str(target))
@@ -64,12 +65,20 @@ def _write_segments(
     from coem.recipes.segmenting import page_of, segment_story
 
     about = saved.model, views, saved.reader, documents
-    story, cuts = segment_story(*about, told["arguments"], n_examples=n_examples)
+    more = {"n_examples": n_examples, "naming": saved.naming or None}
+    story, cuts = segment_story(*about, told["arguments"], **more)
     page_of(cuts, documents, views, saved.reader)(story, target)
 
 
-def _story(
-    told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int, same: bool
+def story_again(
+    told: dict[str, Any],
+    saved: Any,
+    documents: Any,
+    views: Any,
+    *,
+    n_examples: int = EXAMPLES,
+    same: bool = True,
+    **more: Any,
 ) -> Any:
     """Return what there is to tell about a run, from its record and its model."""
     from coem.recipes.label_files import join_labels
@@ -96,4 +105,6 @@ def _story(
         held_out=told.get("held_out") if same else None,
         stability=told.get("stability") if same else None,
         n_examples=n_examples,
+        naming=saved.naming or None,
+        **more,
     )

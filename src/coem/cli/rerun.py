@@ -34,7 +34,7 @@ def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_jso
         raise ValueError(f"{out} is there already; name a folder that is not")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run" if out is None else out
-        _repeat(told, folder, source)
+        _repeat(run, told, folder, source)
         differing = [*changes(run, told), *differences(told, read_run(folder))]
     text = "\n".join(differing) if differing else "the same, to the last bit"
     talk.result(text, {"same": not differing, "differences": differing})
@@ -42,11 +42,11 @@ def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_jso
         raise click.exceptions.Exit(1)
 
 
-def _repeat(told: dict[str, Any], folder: Path, source: str | None) -> None:
-    """Call the recipe of a run again, and save what it finds in a folder."""
+def _repeat(run: Path, told: dict[str, Any], folder: Path, source: str | None) -> None:
+    """Call the recipe of a run again, and save what it finds in a folder, under its names."""
     from coem import recipes
     from coem.recipes.documents import Renamed
-    from coem.recipes.record import known_as
+    from coem.recipes.record import known_as, naming_in
 
     source = source or told["source"]
     if source is None:
@@ -59,6 +59,9 @@ def _repeat(told: dict[str, Any], folder: Path, source: str | None) -> None:
     recipe = getattr(recipes, told["verb"])
     documents = Renamed(source, *known_as(told))
     result = recipe(documents, **told["arguments"], listener=Talk(quiet=True))
+    naming = naming_in(run)
+    if naming and naming.own == tuple(group.name for group in result.groups):
+        result = result.renamed(naming)
     result.save(folder, **told["written"])
 
 
@@ -87,13 +90,13 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 def changes(run: Path, told: dict[str, Any]) -> list[str]:
     """Return which files of a run are no longer what it wrote, in sentences."""
-    from coem.recipes.record import digest
+    from coem.recipes.record import digest, renamed_files
 
-    found = []
+    found, renamed = [], renamed_files(run)
     for name, was in sorted(told["files"].items()):
         path = run / name
         if not path.is_file():
             found.append(f"{path} is gone")
-        elif digest(path) != was:
+        elif digest(path) not in (was, renamed.get(name)):
             found.append(f"{path} was changed after the run")
     return found

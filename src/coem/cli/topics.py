@@ -8,6 +8,7 @@ from coem.cli._options import (
     config_option,
     folder_options,
     machine_options,
+    names_option,
     reading_options,
     source_argument,
     talk_options,
@@ -44,6 +45,7 @@ Examples:
     help="Iterations before and after the coupling.",
 )
 @machine_options
+@names_option
 @folder_options
 @reading_options
 @config_option

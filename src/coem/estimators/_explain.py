@@ -38,6 +38,13 @@ class ExplainMixin(BaseMixture):
         """
         return self._explain_rows(X, None)
 
+    def explain_pairs(self, X: Any, pairs: Array) -> list[Bunch]:
+        """Return what `explain` does, between two given components or classes of each row.
+
+        `pairs` is of shape (n_rows, 2); of a classifier it has places in `classes_`.
+        """
+        return self._explain_rows(X, pairs)
+
     def _explain_rows(self, X: Any, pairs: Array | None) -> list[Bunch]:
         """Return the explanations of rows, between two given classes each if there are `pairs`."""
         part, fitted = self._part(X), self._fitted()

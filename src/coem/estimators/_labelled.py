@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.utils import Bunch
 
 from coem.checks import check_weight
 from coem.estimators._correspondence import allowed_components, by_hand, by_labels, by_model
@@ -79,10 +78,6 @@ class LabelledMixture(ExplainMixin, MixtureFit):
             for c in pair or np.argsort(-by_class, kind="stable")[:2]
         )
         return best, second
-
-    def explain_pairs(self, X: Any, pairs: Array) -> list[Bunch]:
-        """Return what `explain` does, between two given classes of each row, (n_rows, 2)."""
-        return self._explain_rows(X, pairs)
 
     # -- labels of rows ----------------------------------------------------------------------
 

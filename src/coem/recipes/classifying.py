@@ -1,5 +1,6 @@
 """`classify`: learn from a few labels, and predict the others."""
 
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from coem import selection
 from coem.estimators import MixtureClassifier, PooledClassifier
@@ -23,7 +25,7 @@ from coem.recipes.defaults import (
 )
 from coem.recipes.label_files import join_labels
 from coem.recipes.labels import all_labels_of, check_labels, exact, needed_label
-from coem.recipes.listener import Listener
+from coem.recipes.listener import Listener, duration
 from coem.recipes.result import Job, Result, begin
 from coem.recipes.views import class_families, latent_of, n_jobs, text_views, to_views
 
@@ -146,10 +148,26 @@ def _mixture(
     )
     if not settings["doctor"]:
         return model, {}
-    with listener.fitting("the doctor's fits", None):
-        advice = selection.doctor(model, views, labels, random_state=settings["seed"])
+    cost = selection.doctor_cost(labels)
+    listener.note(f"the doctor makes up to {cost.n_fits:,} fits, with labels held out")
+    seconds = _seconds_of_a_fit(model, views, labels, listener)
+    expected = duration(cost.plain_fits * seconds)
+    listener.note(f"one plain fit took {seconds:.2g} s: the doctor will take {expected}")
+    with listener.fitting("the doctor's fits", cost.n_fits) as bar:
+        how = {"random_state": settings["seed"], "on_fit": bar.step}
+        advice = selection.doctor(model, views, labels, **how)
     listener.note(advice.recommendation)
     return advice.estimator, {"doctor": advice.recommendation}
+
+
+def _seconds_of_a_fit(model: Any, views: Any, labels: np.ndarray, listener: Listener) -> float:
+    """Return how long a plain fit takes: what a doctor tries takes as long, many times."""
+    plain = clone(model).set_params(unlabeled_weight=1.0)
+    started = time.perf_counter()
+    with listener.fitting("a plain fit", None), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fits that follow say the same
+        plain.fit(views, labels)
+    return time.perf_counter() - started
 
 
 @contextmanager

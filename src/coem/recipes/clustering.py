@@ -1,5 +1,7 @@
 """`cluster`: groups of documents."""
 
+import os
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -28,6 +30,7 @@ from coem.recipes.listener import Listener
 from coem.recipes.record import trust_of
 from coem.recipes.result import Job, Result, begin
 from coem.recipes.sizes import choose
+from coem.recipes.taking_over import read_earlier, with_names
 from coem.recipes.views import (
     check_directions,
     check_size,
@@ -64,6 +67,7 @@ def cluster(
     delimiter: str | None = None,
     sheet: str | None = None,
     skip_bad: bool = False,
+    names_from: str | os.PathLike[str] | None = None,
     listener: Listener | None = None,
 ) -> Result:
     """Find groups of documents, and name them, as ``coem cluster`` does.
@@ -126,6 +130,10 @@ def cluster(
         The number of threads; None takes all processors. It never changes a bit of the result.
     encoding, delimiter, sheet, skip_bad : optional
         How a file is read, as in `read_table`.
+    names_from : path, optional
+        The folder of an earlier run. A group has the name that ``coem name`` or `Result.name` gave
+        to a group there, if the two have most of each other's documents; these are matched by
+        their ids. Groups that were merged there are merged again. `notes` says what was found.
     listener : Listener, optional
         Who hears of progress and notes. Otherwise notes are kept in `notes` of the result.
 
@@ -147,6 +155,7 @@ def cluster(
     given = dict(locals())
     check_number("restarts", restarts, Integral, 2)
     _check_method(given)
+    earlier = read_earlier(names_from)
     job = begin("cluster", given)
     settings, documents, listener = job.settings, job.documents, job.listener
     settings["label"] = label_of(label, documents, listener)
@@ -159,7 +168,8 @@ def cluster(
     data = keep_directions(settings, reader, data, k, listener)
     found = fit_groups(settings, data, k, families(reader), listener)
     with listener.noting_warnings():
-        return _result(job, reader, data, found)
+        result = _result(job, reader, data, found)
+        return with_names(result, earlier, listener)
 
 
 def _check_method(given: dict[str, Any]) -> None:
@@ -218,24 +228,36 @@ def _result(job: Job, reader: Any, views: Any, found: Any) -> Result:
     exact = job.settings["evidence"] == "fixed" or job.settings["method"] == "k-means"
     model = found.estimator if exact else found.calibrated(views)
     story = job.tell(model, views, reader, labels=labels, stability=found)
-    figures = _figures(story, model, found, labels)
     columns = {"trust": found.row_trust.round(6)}  # more digits would be noise
-    return job.result(model, views, reader, story, figures=figures, columns=columns)
+    figures = _figures(story, model, found.mean_agreement, labels)
+    known = {"labels": labels, "stability": story.stability}
+    retell = partial(_retell, job, model, views, reader, known)
+    more = {"figures": figures, "columns": columns, "retell": retell}
+    return job.result(model, views, reader, story, **more)
 
 
-def _figures(story: Any, model: Any, found: Any, labels: Any) -> dict[str, Any]:
+def _retell(
+    job: Job, model: Any, views: Any, reader: Any, known: dict[str, Any], naming: Any
+) -> dict[str, Any]:
+    """Return what there is to tell under names that people gave."""
+    story = job.tell(model, views, reader, **known, naming=naming)
+    agreement = known["stability"]["mean_agreement"]
+    return {"story": story, "figures": _figures(story, model, agreement, known["labels"])}
+
+
+def _figures(story: Any, model: Any, agreement: float, labels: Any) -> dict[str, Any]:
     """Return the numbers of the result."""
     figures = {
         "k": len(story.groups),
         "objective": float(model.objective_),
         "rounds": int(model.n_iter_),
         "converged": bool(model.converged_),
-        "agreement_of_runs": found.mean_agreement,
+        "agreement_of_runs": agreement,
         "mean_probability": _mean(story.assignments.probability),
         "evidence_limit": model.calibration_.limit if hasattr(model, "calibration_") else None,
         "groups": [
             {"label": g.label, "name": g.name, "size": g.size, "trust": trust_of(g)}
-            for g in story.groups
+            for g in story.whole
         ],
     }
     if labels is not None:

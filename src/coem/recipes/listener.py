@@ -1,8 +1,25 @@
 """Who hears how a recipe gets on."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+
+def duration(seconds: float) -> str:
+    """Return a time that is only roughly known, in words.
+
+    Examples
+    --------
+    >>> [duration(seconds) for seconds in (0.4, 3.2, 42, 95, 1800, 9000)]
+    ['about 1 s', 'about 4 s', 'about 50 s', 'about 2 min', 'about 30 min', 'about 2.5 h']
+    """
+    if seconds < 10:
+        return f"about {max(math.ceil(seconds), 1)} s"
+    if seconds <= 60:
+        return f"about {math.ceil(seconds / 10) * 10} s"
+    minutes = math.ceil(seconds / 60)
+    return f"about {minutes} min" if minutes < 90 else f"about {seconds / 3600:.1f} h"
 
 
 class Bar:

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from coem import report as pages
 from coem.io.tables import write_table
-from coem.models import save
+from coem.models import read_info, save
 from coem.recipes.defaults import FORMATS
+from coem.recipes.names import NAMES, Names, read_names, write_names
 from coem.recipes.settings import recorded
 from coem.report.story import plain
 
@@ -20,19 +21,61 @@ MODEL, CLUSTERS, TRACE = "model.coem", "clusters.csv", "trace.jsonl"
 SEGMENTS = "segments.csv"
 REPORT, RUN = "report.html", "run.json"
 ASSIGNMENTS = "assignments"
-FILES = (
-    *(MODEL, CLUSTERS, SEGMENTS, TRACE, REPORT, RUN),
-    *(f"{ASSIGNMENTS}.{form}" for form in FORMATS),
-)
+TABLES = tuple(f"{ASSIGNMENTS}.{form}" for form in FORMATS)
+FILES = (MODEL, CLUSTERS, SEGMENTS, TRACE, REPORT, RUN, NAMES, *TABLES)
+REWRITTEN = (CLUSTERS, SEGMENTS, REPORT, *TABLES)  # when groups get names
 LABELS = "--labels"  # among the inputs of a run, which are views otherwise
 VERBS = ("cluster", "classify", "topics", "segment")  # that write such a folder
 SCHEMA = 1
 
 
 def write_run(folder: Path, result: Any, *, format: str = "csv", report: bool = True) -> None:
-    """Write all files of the result of a recipe."""
+    """Write all files of the result of a recipe: what it computed, and then names over it."""
+    _write_computed(folder, result.computed or result, format, report)
+    if result.naming:
+        rewrite(folder, result, result.naming)
+
+
+def rewrite(folder: Path, told: Any, naming: Any) -> None:
+    """Write the tables and the page of a run again, under names that people gave.
+
+    `told` has `story`, `columns`, `tables` and `page`, as a result has them. The digests of what
+    differs from what the run computed go to names.json.
+    """
+    computed = read_run(folder)["files"]
+    (target,) = folder.glob(f"{ASSIGNMENTS}.*")
+    write_table(as_table(told.story.assignments, told.columns), target)
+    for name, more in ({CLUSTERS: clusters(told.story)} | told.tables).items():
+        write_table(more, folder / name)
+    if REPORT in computed:
+        write_page(told, folder / REPORT)
+    digests = {name: digest(folder / name) for name in computed if (folder / name).is_file()}
+    changed = {name: found for name, found in digests.items() if found != computed[name]}
+    write_names(folder, Names(naming, {n: d for n, d in changed.items() if n in REWRITTEN}))
+
+
+def own_names(folder: Path) -> list[str]:
+    """Return the names that the groups of a run had before anybody named them."""
+    return [str(name) for name in read_info(folder / MODEL).extra.get("names", [])]
+
+
+def naming_in(folder: Path) -> Any:
+    """Return what the groups of a run are called, or None if nobody has named them."""
+    if not (folder / NAMES).is_file() or not (folder / MODEL).is_file():
+        return None
+    return read_names(folder, own_names(folder)).naming
+
+
+def renamed_files(folder: Path) -> dict[str, str]:
+    """Return the digests of the files of a run that were written again with names."""
+    if not (folder / NAMES).is_file() or not (folder / MODEL).is_file():
+        return {}
+    return read_names(folder, own_names(folder)).files
+
+
+def _write_computed(folder: Path, result: Any, format: str, report: bool) -> None:
     story = result.story
-    extra = {"names": [group.name for group in story.groups], **result.extra}
+    extra = {"names": [group.name for group in story.whole], **result.extra}
     documents = result.documents
     save(result.pipeline, folder / MODEL, extra=extra, fingerprint=documents.fingerprint)
     rows = as_table(story.assignments, result.columns)
@@ -61,28 +104,29 @@ def as_table(assignments: Any, more: dict[str, Any] | None = None) -> Any:
 
 def clusters(story: Any) -> Any:
     """Return the table of the groups; words and ids are lists, for they may hold blanks."""
-    views = list(dict.fromkeys(view for group in story.groups for view in group.words))
+    views = list(dict.fromkeys(view for group in story.whole for view in group.words))
     columns: dict[str, list[Any]] = {
-        "label": [group.label for group in story.groups],
-        "name": [group.name for group in story.groups],
-        "size": [group.size for group in story.groups],
-        "empty": [group.empty for group in story.groups],
-        "share": [group.share for group in story.groups],
+        "label": [group.label for group in story.whole],
+        "name": [group.name for group in story.whole],
+        "size": [group.size for group in story.whole],
+        "empty": [group.empty for group in story.whole],
+        "share": [group.share for group in story.whole],
     }
     for view in views:
         for kind in ("discriminating", "descriptive"):
             columns[f"{kind}_{view}"] = [
-                [str(word) for word, *_ in getattr(g.words[view], kind)] for g in story.groups
+                [str(word) for word, *_ in getattr(g.words[view], kind)] for g in story.whole
             ]
     ids = story.assignments.id  # those of documents are cut to be shown
-    columns["examples"] = [[ids[d.row] for d in g.typical] for g in story.groups]
-    columns["trust"] = [trust_of(group) for group in story.groups]
+    columns["examples"] = [[ids[d.row] for d in g.typical] for g in story.whole]
+    columns["trust"] = [trust_of(group) for group in story.whole]
     return pa.table(columns)
 
 
 def trust_of(group: Any) -> float | None:
     """Return the trust of a group, from 0 to 1, or None if it is not known."""
-    return None if group.stability is None else float(group.stability["trust"])
+    trust = None if group.stability is None else group.stability["trust"]
+    return None if trust is None else float(trust)
 
 
 # -- run.json -----------------------------------------------------------------------------------

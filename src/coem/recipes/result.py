@@ -2,7 +2,8 @@
 
 import os
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,16 @@ from coem.io import new_folder
 from coem.recipes.defaults import FORMATS
 from coem.recipes.documents import Documents, read_documents
 from coem.recipes.listener import Listener
+from coem.recipes.names import check_kept
 from coem.recipes.record import FILES, RUN, write_page, write_run
 from coem.recipes.settings import READING, normal, on_page
 from coem.recipes.views import named_columns, shown_texts
-from coem.report import tell
+from coem.report import Naming, tell
+
+NO_NAMES = "classes are called what their labels say; rename the labels in the table"
+NO_MERGE = "topics of segments depend on their order and cannot be merged; ask for fewer with k"
+# Parameters that do not change what is computed.
+OWN = ("table", "listener", "names_from")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +67,10 @@ class Result:
     extra: dict[str, Any] = field(default_factory=dict)  # more for the model file
     tables: dict[str, Any] = field(default_factory=dict)  # more files: name -> table
     page: Any = None  # what writes the page, if it is not that of all models
+    naming: Naming | None = None  # names and merges, if there are any
+    computed: "Result | None" = None  # what it was before anything was named
+    retell: Callable[[Naming], dict[str, Any]] | None = None  # the fields under other names
+    names_from: str | None = None  # the run whose names were taken over
 
     @property
     def labels(self) -> Any:
@@ -69,7 +80,7 @@ class Result:
     @property
     def groups(self) -> list[Any]:
         """The groups with their names, sizes and words."""
-        return list(self.story.groups)
+        return list(self.story.whole)
 
     @property
     def assignments(self) -> Any:
@@ -88,8 +99,47 @@ class Result:
 
     def __repr__(self) -> str:
         """Return what it is of, in one line."""
-        groups = f"{len(self.story.groups)} groups, {len(self.documents):,} rows"
+        groups = f"{len(self.story.whole)} groups, {len(self.documents):,} rows"
         return f"<Result of {self.verb}: {groups}>"
+
+    def name(self, names: Mapping[int, str]) -> "Result":
+        """Return the result with names for groups, as ``coem name`` gives them.
+
+        Parameters
+        ----------
+        names : dict of int to str
+            Names by the numbers of the groups; an empty name takes a name back.
+        """
+        return self.renamed(self._naming().name(names))
+
+    def merge(self, *groups: int, name: str | None = None) -> "Result":
+        """Return the result with two or more groups as one, as ``coem merge`` makes it.
+
+        The posteriors are added. The group has the smallest of the numbers.
+
+        Parameters
+        ----------
+        *groups : int
+            The numbers of the groups.
+        name : str, optional
+            What the group is called. Otherwise it has the names of its parts.
+        """
+        if self.verb == "segment":
+            raise ValueError(NO_MERGE)
+        return self.renamed(self._naming().merge(groups, name))
+
+    def renamed(self, naming: Naming) -> "Result":
+        """Return the result under a naming of its groups."""
+        if self.retell is None:
+            raise ValueError(NO_NAMES)
+        first = self.computed or self
+        if not naming:
+            return first
+        return replace(first, **self.retell(naming), naming=naming, computed=first)
+
+    def _naming(self) -> Naming:
+        own = tuple(group.name for group in self.story.groups)
+        return self.naming or Naming(own)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the page about the result, one HTML file, and return its path."""
@@ -118,6 +168,8 @@ class Result:
             Write report.html, too.
         """
         check_choice("format", format, FORMATS)
+        if force:
+            check_kept(Path(folder), self.names_from)
         with new_folder(folder, force=force, mark=RUN, names=FILES) as place:
             write_run(place, self, format=format, report=report)
         return Path(folder)
@@ -159,7 +211,7 @@ def begin(verb: str, given: dict[str, Any]) -> Job:
     `given` has all parameters by name: `table`, `listener`, and those that are recorded.
     """
     started = time.time()
-    settings = {name: value for name, value in given.items() if name not in ("table", "listener")}
+    settings = {name: value for name, value in given.items() if name not in OWN}
     settings = normal(settings)
     listener = Listener() if given["listener"] is None else given["listener"]
     reading = {name: settings[name] for name in READING if name in settings}

@@ -152,20 +152,29 @@ def _fit(
 def _result(job: Job, how: dict[str, Any], reader: Any, views: Any, model: Any) -> Result:
     """Return what was found."""
     sequences: Any = job.documents
-    story, cuts = segment_story(model, views, reader, sequences, job.settings)
+
+    def retell(naming: Any) -> dict[str, Any]:
+        about = model, views, reader, sequences, job.settings
+        story, cuts = segment_story(*about, naming=naming)
+        figures = _figures(story, cuts, model, sequences)
+        return {"figures": figures, **segment_files(story, cuts, sequences, views, reader)}
+
+    extra = {"paragraphs": how}
+    return job.result(model, views, reader, **retell(None), extra=extra, retell=retell)
+
+
+def segment_files(
+    story: Any, cuts: Any, sequences: Sequences, views: Any, reader: Any
+) -> dict[str, Any]:
+    """Return what the files of a run have to say, by the fields of a result."""
     names = [group.name for group in story.groups]
     segments = sequences.segment_of(story.assignments.label)
-    return job.result(
-        model,
-        views,
-        reader,
-        story,
-        figures=_figures(story, cuts, model, sequences),
-        columns={**sequences.columns(), "segment": segments},
-        extra={"paragraphs": how},
-        tables={SEGMENTS: segment_table(cuts, sequences.names, names)},
-        page=page_of(cuts, sequences, views, reader),
-    )
+    return {
+        "story": story,
+        "columns": {**sequences.columns(), "segment": segments},
+        "tables": {SEGMENTS: segment_table(cuts, sequences.names, names)},
+        "page": page_of(cuts, sequences, views, reader),
+    }
 
 
 def segment_story(

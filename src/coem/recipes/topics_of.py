@@ -1,7 +1,9 @@
 """`topics`: documents as mixtures of topics."""
 
+import os
 import warnings
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -19,6 +21,7 @@ from coem.recipes.defaults import (
 from coem.recipes.documents import Documents
 from coem.recipes.listener import Listener
 from coem.recipes.result import Job, Result, begin
+from coem.recipes.taking_over import read_earlier, with_names
 from coem.recipes.views import check_size, n_jobs, text_views, to_views
 from coem.report import read
 from coem.text.guess import guess_views
@@ -45,6 +48,7 @@ def topics(
     delimiter: str | None = None,
     sheet: str | None = None,
     skip_bad: bool = False,
+    names_from: str | os.PathLike[str] | None = None,
     listener: Listener | None = None,
 ) -> Result:
     """Find topics, of which each document has shares, as ``coem topics`` does.
@@ -63,7 +67,7 @@ def topics(
         How two runs learn from each other (Lin 2006); None makes one run.
     max_iter : int, default=50
         Iterations before and after the coupling.
-    seed, threads, encoding, delimiter, sheet, skip_bad, listener : optional
+    seed, threads, encoding, delimiter, sheet, skip_bad, names_from, listener : optional
         As in `cluster`.
 
     Returns
@@ -81,6 +85,7 @@ def topics(
     """
     given = {**locals(), "coupling": coupling or "none"}
     check_number("k", k, Integral, 1)
+    earlier = read_earlier(names_from)
     job = begin("topics", given)
     settings, listener = job.settings, job.listener
     reader = text_views(settings, job.documents)
@@ -94,7 +99,7 @@ def topics(
     total = model.n_runs * model.max_iter * (1 if model.coupling is None else 2)
     with listener.fitting("rounds", total, by_rounds=True), listener.noting_warnings():
         model.fit(data[name])
-    return _result(job, reader, data, model)
+    return with_names(_result(job, reader, data, model), earlier, listener)
 
 
 def _model(settings: dict[str, Any]) -> AspectModel:
@@ -115,13 +120,25 @@ def _result(job: Job, reader: Any, views: Any, model: AspectModel) -> Result:
 
     The rows are folded in once; the page, the assignments and the shares use that reading.
     """
-    reading = read(model, views)
-    story = job.tell(model, views, reader, reading=reading)
-    told = [{"label": g.label, "name": g.name, "share": g.share} for g in story.groups]
+    retell = partial(_retell, job, model, views, reader, read(model, views))
+    return job.result(model, views, reader, **retell(None), retell=retell)
+
+
+def _retell(
+    job: Job, model: Any, views: Any, reader: Any, reading: Any, naming: Any
+) -> dict[str, Any]:
+    """Return what there is to tell, under names that people gave if there are any."""
+    story = job.tell(model, views, reader, reading=reading, naming=naming)
+    told = [{"label": g.label, "name": g.name, "share": g.share} for g in story.whole]
     figures = {"k": job.settings["k"], "kl": float(model.kl_), "topics": told}
+    return {"story": story, "figures": figures, "columns": shares_of(reading, naming)}
+
+
+def shares_of(reading: Any, naming: Any = None) -> dict[str, Any]:
+    """Return the column of the shares of all topics; one that was merged away has none."""
+    proba = reading.proba if naming is None else naming.of(reading).proba
     # Six digits: more would be noise, and would fill disks.
-    shares = {"shares": reading.proba.astype(float).round(6)}
-    return job.result(model, views, reader, story, figures=figures, columns=shares)
+    return {"shares": proba.astype(float).round(6)}
 
 
 def _only_words(documents: Documents, listener: Listener) -> Documents:

@@ -1,6 +1,7 @@
 """A page about a fitted model that you can show to a colleague."""
 
 from coem.report.choice import Document
+from coem.report.naming import Naming
 from coem.report.page import render, write_report
 from coem.report.readers import read
 from coem.report.reading import Reading
@@ -13,6 +14,7 @@ __all__ = [
     "Assignments",
     "Document",
     "Group",
+    "Naming",
     "Reading",
     "SegmentStory",
     "Story",

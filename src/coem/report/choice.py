@@ -50,7 +50,7 @@ class Teller:
 
     def doubtful(self, group, n):
         """Return the documents with the smallest margin over the second choice."""
-        if self._reading.n_groups < 2:
+        if self._reading.n_whole < 2:
             return []
         rows = self._rows(group)
         return self._first(rows[np.lexsort((rows, self._reading.margin[rows]))], n)

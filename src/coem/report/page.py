@@ -86,7 +86,7 @@ def write_report(story, path):
 
 def _ranked(story):
     """Return groups with their numbers, the largest first; classes have an order of their own."""
-    pairs = list(enumerate(story.groups))
+    pairs = [(i, group) for i, group in enumerate(story.groups) if group.gone is None]
     return pairs if story.model["noun"] == "class" else sorted(pairs, key=lambda p: -p[1].share)
 
 

@@ -48,6 +48,8 @@ class Reading:
         The views that the model leaves out, because they share nothing with the others.
     directions : Space, optional
         The rows as directions, if the reader has computed them.
+    gone : ndarray of bool of shape (n_groups,), optional
+        Which groups were merged into others (`Naming.of`). They keep their places, without rows.
     """
 
     views: Views
@@ -66,11 +68,17 @@ class Reading:
     empty: np.ndarray | None = None
     silent: tuple = ()
     directions: Space | None = None
+    gone: np.ndarray | None = None
 
     @property
     def n_groups(self):
         """Number of groups, including groups without rows."""
         return len(self.keys)
+
+    @property
+    def n_whole(self):
+        """Number of groups without those that were merged into others."""
+        return self.n_groups - (0 if self.gone is None else int(self.gone.sum()))
 
     @property
     def sizes(self):
@@ -94,7 +102,7 @@ class Reading:
     @cached_property
     def order(self):
         """Best and second best group per row; the second is -1 if there is only one group."""
-        if self.n_groups < 2:
+        if self.n_whole < 2:
             return np.column_stack([self.groups, np.full(len(self.groups), -1)])
         others = self.closeness.copy()
         others[np.arange(len(others)), self.groups] = -np.inf
@@ -104,6 +112,6 @@ class Reading:
     def margin(self):
         """How much closer the first choice is than the second, per row."""
         rows, (first, second) = np.arange(len(self.groups)), self.order.T
-        if self.n_groups < 2:
+        if self.n_whole < 2:
             return np.ones(len(rows))
         return self.closeness[rows, first] - self.closeness[rows, second]

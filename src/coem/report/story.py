@@ -21,6 +21,9 @@ class Group:
     `probability` is the mean over its rows, `agreement` the share of its rows on which the views
     agree. `words` maps a view to its `Words`. `classes` are the most frequent labels of its
     labelled rows with their numbers. `stability` is its record of `coem.selection.stability`.
+    `named` says that people gave it its name. `parts` are the numbers of the groups that were
+    merged to make it, and `gone` is the number of the group that it was merged into; such a group
+    has no rows.
     """
 
     label: object
@@ -35,6 +38,9 @@ class Group:
     doubtful: list
     classes: list
     stability: dict | None
+    named: bool = False
+    parts: list = field(default_factory=list)
+    gone: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +124,11 @@ class Story:
     truth: Truth | None
     documents: list
     settings: dict = field(default_factory=dict)
+
+    @property
+    def whole(self):
+        """The groups without those that were merged into others."""
+        return [group for group in self.groups if group.gone is None]
 
     def to_dict(self):
         """Return the story in types that JSON has; NaN and infinities become None."""

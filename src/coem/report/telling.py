@@ -1,6 +1,7 @@
 """The story of a fitted model, from one reading of its rows."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +35,7 @@ def tell(
     settings=None,
     heading=None,
     n_examples=5,
+    naming=None,
 ):
     """Return the story of a fitted model.
 
@@ -69,23 +71,27 @@ def tell(
         Title of the page.
     n_examples : int, default=5
         Number of typical and of doubtful documents per group.
+    naming : Naming, optional
+        Names that people gave to the groups, and groups that count as one.
 
     Returns
     -------
     story : Story
     """
     reading = read(model, views, lengths) if reading is None else _checked(reading, views)
+    stability = recurrence(stability, reading)
+    reading = reading if naming is None else naming.of(reading)
     columns = names_of(model, reading.views, feature_names)
     words = words_of(reading, columns, N_WORDS)
-    names = _names(reading, words)
+    names = _names(reading, words) if naming is None else [clean(name) for name in naming.names]
     shown = words_shown(reading.space, columns) if texts is None else None
     documents = Texts(len(reading.groups), ids, texts, titles, shown)
     teller = Teller(reading, documents, names)
     known = compare(reading, labels)
     truth = known if held_out is None else compare_held_out(reading, labels, held_out)
     agreement = agree(reading, teller.disputed(2 * n_examples))
-    stability = recurrence(stability, reading)
     groups = _groups(reading, names, words, teller, known, agreement, stability, n_examples)
+    groups = groups if naming is None else _merged(groups, naming)
     return Story(
         heading=clean(heading or _heading(reading)),
         model=_facts(model, reading),
@@ -103,7 +109,7 @@ def tell(
     )
 
 
-def assign(model, views, ids, names=None, lengths=None):
+def assign(model, views, ids, names=None, lengths=None, naming=None):
     """Return the groups of rows, with the values that `tell` gives them.
 
     Parameters
@@ -118,12 +124,16 @@ def assign(model, views, ids, names=None, lengths=None):
         Names of the groups; by default the model's own labels.
     lengths : array-like of int, optional
         For a hidden Markov model, the number of rows of each sequence.
+    naming : Naming, optional
+        Names that people gave to the groups, and groups that count as one. They replace `names`.
 
     Returns
     -------
     assignments : Assignments
     """
     reading = read(model, views, lengths)
+    if naming is not None:
+        reading, names = naming.of(reading), naming.names
     return _assignments(reading, ids, names or [clean(key) for key in reading.keys])
 
 
@@ -141,7 +151,7 @@ def _checked(reading, views):
 def _heading(reading):
     """Return the default title of the page."""
     what = {"class": "classes", "topic": "topics", "state": "states"}.get(reading.noun, "groups")
-    return f"{len(reading.groups):,} rows in {reading.n_groups} {what}"
+    return f"{len(reading.groups):,} rows in {reading.n_whole} {what}"
 
 
 def _names(reading, words):
@@ -179,6 +189,21 @@ def _groups(reading, names, words, teller, truth, agreement, stability, n_exampl
     ]
 
 
+def _merged(groups, naming):
+    """Return the groups with their parts; what other runs say is of parts, and is left out."""
+    into = naming.into.tolist()
+    found = []
+    for g, group in enumerate(groups):
+        parts = naming.parts(g) if into[g] == g else []
+        changed = into[g] != g or len(parts) > 1
+        unknown = group.stability and {**dict.fromkeys(group.stability), "n_others": 0}
+        told = {"stability": unknown} if changed else {}
+        gone = None if into[g] == g else into[g]
+        parts = parts if len(parts) > 1 else []
+        found.append(replace(group, named=g in naming.given, parts=parts, gone=gone, **told))
+    return found
+
+
 def _most_frequent(truth, group, n=3):
     """Return the most frequent classes of a group, with their numbers of labelled rows."""
     if truth is None:
@@ -195,14 +220,14 @@ def _assignments(reading, ids, names):
     chosen, next_best = nothing, nothing
     if reading.proba is not None:
         chosen = reading.proba[rows, first].astype(np.float64)
-        if reading.n_groups > 1:
+        if reading.n_whole > 1:
             next_best = reading.proba[rows, second].astype(np.float64)
     return Assignments(
         id=np.array([str(name) for name in ids], dtype=object),
         label=keys[first],
         name=np.array(names, dtype=object)[first],
         probability=chosen,
-        second=keys[second] if reading.n_groups > 1 else np.full(len(rows), None),
+        second=keys[second] if reading.n_whole > 1 else np.full(len(rows), None),
         second_probability=next_best,
         disagreement=nothing if reading.disagreement is None else reading.disagreement,
         empty=reading.blank,

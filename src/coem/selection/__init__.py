@@ -1,6 +1,6 @@
 """Choosing between models: with labels for some rows, or with none at all."""
 
-from coem.selection.doctor import Diagnosis, doctor
+from coem.selection.doctor import Diagnosis, doctor, doctor_cost
 from coem.selection.held_out import HeldOut, held_out
 from coem.selection.sizes import Choice, choose_k
 from coem.selection.splitters import LabeledKFold, LabeledShuffleSplit, exactly_labelled
@@ -11,6 +11,7 @@ __all__ = [
     "choose_k",
     "Diagnosis",
     "doctor",
+    "doctor_cost",
     "HeldOut",
     "held_out",
     "LabeledKFold",

@@ -18,7 +18,8 @@ from coem.checks import check_number
 from coem.estimators import MixtureClassifier, MixtureClusterer
 from coem.labels import read_knowledge
 from coem.records import Records
-from coem.selection._figures import two_panels
+from coem.selection._advice import advise
+from coem.selection._figures import draw_runs, draw_variants, two_panels
 from coem.selection.splitters import LabeledKFold, LabeledShuffleSplit
 from coem.views import as_views, is_several
 
@@ -76,13 +77,22 @@ class Diagnosis:
         figure : matplotlib.figure.Figure
         """
         figure, (bars, dots) = two_panels()
-        _draw_variants(bars, self.table, self.settings)
-        _draw_runs(dots, self.restarts, self.correlation)
+        draw_variants(bars, self.table, self.settings)
+        draw_runs(dots, self.restarts, self.correlation)
         return figure
 
 
 def doctor(
-    estimator, X, y, *, n_splits=5, n_repeats=2, n_restarts=10, random_state=None, verbose=0
+    estimator,
+    X,
+    y,
+    *,
+    n_splits=5,
+    n_repeats=2,
+    n_restarts=10,
+    random_state=None,
+    verbose=0,
+    on_fit=None,
 ):
     """Find out whether unlabelled rows help a classifier, by tests on the labelled rows.
 
@@ -111,6 +121,8 @@ def doctor(
         Seed of the folds and the starts.
     verbose : int, default=0
         If not 0, write progress to stderr.
+    on_fit : callable, optional
+        It is called without arguments after each of the fits that `doctor_cost` counts.
 
     Returns
     -------
@@ -132,28 +144,17 @@ def doctor(
     'naive Bayes'
     """
     _check_classifier(estimator)
-    for name, value, least in (
-        ("n_splits", n_splits, 2),
-        ("n_repeats", n_repeats, 1),
-        ("n_restarts", n_restarts, 0),
-    ):
-        check_number(name, value, Integral, least)
-    if y is None:
-        raise ValueError("doctor needs y, to tell labelled rows from unlabelled ones")
     X = as_views(X) if is_several(X) else X
-    knowledge = read_knowledge(y, _num_samples(X))
-    if not knowledge.exact.any():
-        raise ValueError("y has no labelled row, so there is nothing to test on; label some rows")
-    y = knowledge.labels()
-    if knowledge.exact.all():
-        raise ValueError("every row has a label; doctor needs unlabelled rows")
+    knowledge = _checked(y, _num_samples(X), n_splits, n_repeats, n_restarts)
+    y, folds = knowledge.labels(), (_n_folds(knowledge, n_splits), n_repeats)
+    report = on_fit or _nothing
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     table, losses, naive = Records(), [], None
     variants = _variants(knowledge)
     for number, (name, settings) in enumerate(variants, 1):
         _write_progress(verbose, f"{number} of {len(variants)}: {name}")
         model = _with(estimator, settings | PLAIN | {"random_state": seed})
-        held = _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, plain=naive is None)
+        held = _held_out(model, X, y, knowledge, *folds, seed, report, plain=naive is None)
         right, loss = _scores(*held)
         losses.append(loss)
         naive = right if naive is None else naive
@@ -164,11 +165,71 @@ def doctor(
     for row in restarted if n_restarts else []:
         _write_progress(verbose, f"restarts: {row.variant}")
         model = _with(estimator, row.settings | PLAIN | {"random_state": seed})
-        restarts += _runs(model, row.variant, X, y, n_restarts, seed)
+        restarts += _runs(model, row.variant, X, y, n_restarts, seed, report)
     correlation = _correlations(restarts)
     recommended = _with(estimator, best.settings)
-    advice = _advice(best, table, correlation)
+    advice = advise(best, table, correlation)
     return Diagnosis(advice, best.settings, recommended, table, restarts, correlation)
+
+
+def doctor_cost(y, *, n_splits=5, n_repeats=2, n_restarts=10):
+    """Return what `doctor` will do for these labels, before it does anything.
+
+    Parameters
+    ----------
+    y, n_splits, n_repeats, n_restarts
+        As in `doctor`.
+
+    Returns
+    -------
+    cost : Bunch
+        `n_fits` is the largest number of fits. `plain_fits` is how many plain fits (all rows, one
+        component per class) take about as long: a fit with more components takes longer, and one
+        to the labelled rows alone is quick.
+    """
+    knowledge = _checked(y, len(y), n_splits, n_repeats, n_restarts)
+    each = _n_folds(knowledge, n_splits) * n_repeats
+    sizes = [_relative(settings, knowledge) for _, settings in _variants(knowledge)]
+    several = [size for size in sizes if size > 1]
+    # If more components are best, there are as many restarts with them.
+    restarts = [1.0, *([float(np.mean(several))] if several else [])]
+    return Bunch(
+        n_fits=len(sizes) * each + n_restarts * len(restarts),
+        plain_fits=float(sum(sizes) * each + n_restarts * sum(restarts)),
+    )
+
+
+def _relative(settings, knowledge):
+    """Return how much of the time of a plain fit a variant needs."""
+    if settings.get("unlabeled_weight") == 0:
+        return float(knowledge.exact.mean())
+    spec, k = settings.get("components_per_class", 1), len(knowledge.classes)
+    n = k + sum(spec.values()) - len(spec) if isinstance(spec, dict) else spec * k
+    return n / k
+
+
+def _checked(y, n_rows, n_splits, n_repeats, n_restarts):
+    """Return what is known of the classes; raise if there is nothing to examine."""
+    check_number("n_splits", n_splits, Integral, 2)
+    check_number("n_repeats", n_repeats, Integral, 1)
+    check_number("n_restarts", n_restarts, Integral, 0)
+    if y is None:
+        raise ValueError("doctor needs y, to tell labelled rows from unlabelled ones")
+    knowledge = read_knowledge(y, n_rows)
+    if not knowledge.exact.any():
+        raise ValueError("y has no labelled row, so there is nothing to test on; label some rows")
+    if knowledge.exact.all():
+        raise ValueError("every row has a label; doctor needs unlabelled rows")
+    return knowledge
+
+
+def _n_folds(knowledge, n_splits):
+    """Return the number of folds that the labelled rows allow."""
+    return min(n_splits, max(2, int(knowledge.exact.sum()) // 2))
+
+
+def _nothing():
+    """Hear of a fit, and do nothing."""
 
 
 def _check_classifier(estimator):
@@ -204,10 +265,9 @@ def _with(estimator, settings):
     return clone(estimator).set_params(**{f"{name}__{key}": v for key, v in base.items()})
 
 
-def _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, *, plain):
+def _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, report, *, plain):
     """Return held-out rows, their true classes, and log P(class) by models without these rows."""
     rows, logs = [], []
-    n_splits = min(n_splits, max(2, int(knowledge.exact.sum()) // 2))
     for repeat in range(n_repeats):
         folds = LabeledKFold(n_splits, random_state=(seed + repeat) % 2**31)
         for train, test in folds.split(np.zeros((len(y), 1)), y):
@@ -217,6 +277,7 @@ def _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, *, plain):
                 fitted = clone(model).fit(_safe_indexing(X, train), y[train])
             rows.append(test)
             logs.append(fitted.predict_log_proba(_safe_indexing(X, test)))
+            report()
     rows = np.concatenate(rows)
     return rows, knowledge.codes[rows], np.concatenate(logs)
 
@@ -258,7 +319,7 @@ def _row(name, settings, right, loss, gain):
     )
 
 
-def _runs(model, name, X, y, n_restarts, seed):
+def _runs(model, name, X, y, n_restarts, seed, report):
     """Start EM without labels from some of the labelled rows, and score it on others.
 
     Starts from few and from many rows lead to models of different quality. So they show whether a
@@ -282,6 +343,7 @@ def _runs(model, name, X, y, n_restarts, seed):
         guess = first.classes_[(proba @ members).argmax(axis=1)]
         accuracy = float(np.mean([a == b for a, b in zip(guess, y[test], strict=True)]))
         records.append(Bunch(variant=name, objective=free.objective_, accuracy=accuracy))
+        report()
     return records
 
 
@@ -310,61 +372,6 @@ def _correlations(restarts):
     return found
 
 
-def _advice(best, table, correlation):
-    """Return the recommendation in words."""
-    naive, plain = table[0], table[1]
-    against = f"held-out accuracy {best.accuracy:.3f}, naive Bayes {naive.accuracy:.3f}"
-    if best is naive:
-        others = max(table[1:], key=lambda row: row.accuracy)
-        advice = (
-            "Use plain naive Bayes on the labelled rows (unlabeled_weight=0): the unlabelled rows "
-            "do not help by more than chance (held-out accuracy "
-            f"{naive.accuracy:.3f}, at most {others.accuracy:.3f} with them)."
-        )
-    elif best is plain:
-        advice = f"Use the unlabelled rows as they are ({against})."
-    elif "components_per_class" in best.settings:
-        spec = best.settings["components_per_class"]
-        advice = (
-            f"Use the unlabelled rows with more components: components_per_class={spec!r} "
-            f"({against}, one component per class {plain.accuracy:.3f})."
-        )
-    else:
-        weight = best.settings["unlabeled_weight"]
-        advice = (
-            f"Use the unlabelled rows with less weight: unlabeled_weight={weight} ({against}, with "
-            f"full weight {plain.accuracy:.3f})."
-        )
-    if best is not naive and abs(best.gain) <= 2 * best.gain_standard_error:
-        advice += " There are too few labelled rows to be sure: the gain may be chance."
-    for name, r in correlation.items():
-        trend = "more" if r > 0.3 else "less" if r < -0.3 else "neither more nor less"
-        advice += f" {name}: a more probable model is {trend} accurate (r = {r:.2f})."
-    return advice
-
-
 def _write_progress(verbose, text):
     if verbose:
         sys.stderr.write(f"[doctor] {text}\n")
-
-
-def _draw_variants(axes, table, settings):
-    names = [row.variant for row in table]
-    colours = ["C1" if row.settings == settings else "C0" for row in table]
-    errors = [row.standard_error for row in table]
-    axes.barh(names, [row.accuracy for row in table], xerr=errors, color=colours)
-    axes.invert_yaxis()
-    axes.set_xlabel("accuracy on held-out labelled rows")
-    axes.set_title("recommended in orange", loc="left", fontsize="small")
-
-
-def _draw_runs(axes, restarts, correlation):
-    for name in dict.fromkeys(row.variant for row in restarts):
-        runs = [row for row in restarts if row.variant == name]
-        label = f"{name} (r = {correlation[name]:.2f})" if name in correlation else name
-        axes.plot([run.objective for run in runs], [run.accuracy for run in runs], "o", label=label)
-    axes.set_xlabel("objective of EM without labels")
-    axes.set_ylabel("accuracy on held-out labelled rows")
-    axes.locator_params(axis="x", nbins=4)
-    if restarts:
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.01), frameon=False, fontsize="small")

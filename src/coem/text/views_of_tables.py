@@ -1,6 +1,7 @@
 """From a table of documents to views."""
 
 from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -130,22 +131,22 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
 
     def __init__(
         self,
-        views=None,
+        views: Any = None,
         *,
-        id=None,
-        lowercase=True,
-        min_df=1,
-        max_df=1.0,
-        max_features=None,
-        stop_words=None,
-        ngram_range=(1, 1),
-        token_pattern=TOKENS,
-        scale_length=None,
-        max_length=None,
-        select=None,
-        latent=None,
-        n_jobs=None,
-    ):
+        id: str | None = None,
+        lowercase: bool = True,
+        min_df: float = 1,
+        max_df: float = 1.0,
+        max_features: int | None = None,
+        stop_words: Any = None,
+        ngram_range: tuple[int, int] = (1, 1),
+        token_pattern: str = TOKENS,
+        scale_length: Any = None,
+        max_length: Any = None,
+        select: Any = None,
+        latent: int | str | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.views = views
         self.id = id
         self.lowercase = lowercase
@@ -169,7 +170,7 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         tags.target_tags.required = self.select is not None
         return tags
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the vocabularies of the views.
 
         Parameters
@@ -188,7 +189,7 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         return self
 
     @undo_on_error
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> Views:
         """Learn the vocabularies of the views, and return the views.
 
         Parameters
@@ -227,7 +228,7 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         self.kept_ = {view: kept_share(data[view], shorter[view]) for view in self._limits()}
         return self._scaled(shorter, latent)
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Views:
         """Return the views of a table, with the vocabularies that were learnt.
 
         Parameters
@@ -251,7 +252,7 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
             data = {name: self._apply(name, source, options) for name, source in sources.items()}
         return self._scaled(self._shortened(data), self._apply_latent(data))
 
-    def get_feature_names_out(self, view=None):
+    def get_feature_names_out(self, view: str | None = None) -> Any:
         """Return the names of the columns of a view, or ``view__name`` for those of all views.
 
         Parameters

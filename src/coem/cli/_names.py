@@ -1,0 +1,112 @@
+"""Names and merges of a run: kept in names.json, and on its tables and its page."""
+
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from coem.cli._talk import Talk, table
+
+
+def naming_of(run: Path) -> Any:
+    """Return what the groups of a run are called; raise if they are classes."""
+    from coem.recipes.names import read_names
+    from coem.recipes.record import own_names, read_run
+    from coem.recipes.result import NO_NAMES
+
+    if read_run(run)["verb"] == "classify":
+        raise ValueError(NO_NAMES)
+    return read_names(run, own_names(run)).naming
+
+
+def keep(run: Path, naming: Any, talk: Talk, source: str | None, vectors: tuple[str, ...]) -> None:
+    """Write the names of a run, and then its tables and its page with them."""
+    from coem.recipes.names import Names, write_names
+    from coem.recipes.record import renamed_files, rewrite
+
+    before = renamed_files(run)
+    write_names(run, Names(naming, before))
+    try:
+        told = _told(run, talk, source, vectors)
+    except (ValueError, OSError) as error:
+        talk.note(f"note: the tables and the page of {run} are as they were: {error}")
+        return
+    rewrite(run, told, naming)
+
+
+def _told(run: Path, talk: Talk, source: str | None, vectors: tuple[str, ...]) -> Any:
+    """Return what the tables and the page of a run say, from its model and its documents."""
+    from coem.cli import _models
+    from coem.recipes.record import read_run
+
+    told, saved = read_run(run), _models.load_model(run)
+    documents = _models.documents_of(saved, source, talk)
+    new = _models.changed(told, documents, vectors)
+    if new:
+        raise ValueError(f"{'; '.join(new)}")
+    views = _models.views_of(saved, documents, vectors)
+    fields = TOLD[told["verb"]](run, told, saved, documents, views)
+    return SimpleNamespace(**{"columns": {}, "tables": {}, "page": None, **fields})
+
+
+def _groups(run: Path, *about: Any) -> dict[str, Any]:
+    """Return what a run of coem cluster says; trust is that of its file, from all its runs."""
+    import numpy as np
+
+    from coem.cli.report import story_again
+    from coem.recipes.matching import read_assignments
+
+    trust = np.array([float(x) for x in read_assignments(run).column("trust").to_pylist()])
+    return {"story": story_again(*about), "columns": {"trust": trust}}
+
+
+def _topics(run: Path, told: Any, saved: Any, documents: Any, views: Any) -> dict[str, Any]:
+    """Return what a run of coem topics says."""
+    from coem.cli.report import story_again
+    from coem.recipes.topics_of import shares_of
+    from coem.report import read
+
+    reading = read(saved.model, views)
+    story = story_again(told, saved, documents, views, reading=reading)
+    return {"story": story, "columns": shares_of(reading, saved.naming)}
+
+
+def _segments(run: Path, told: Any, saved: Any, documents: Any, views: Any) -> dict[str, Any]:
+    """Return what a run of coem segment says."""
+    from coem.recipes.segmenting import segment_files, segment_story
+
+    about = saved.model, views, saved.reader, documents, told["arguments"]
+    story, cuts = segment_story(*about, naming=saved.naming or None)
+    return segment_files(story, cuts, documents, views, saved.reader)
+
+
+TOLD = {"cluster": _groups, "topics": _topics, "segment": _segments}
+
+
+def listed(run: Path, naming: Any) -> tuple[str, list[dict[str, Any]]]:
+    """Return the groups of a run with their names, in words and as data."""
+    from coem.recipes.matching import labels_by_id
+
+    sizes = Counter(labels_by_id(run).values())
+    groups = [g for g in range(len(naming.own)) if naming.into[g] == g]
+    data = [
+        {
+            "group": g,
+            "documents": sizes[str(g)],
+            "name": naming.names[g],
+            "named": g in naming.given,
+            "parts": naming.parts(g),
+        }
+        for g in groups
+    ]
+    rows = [
+        [
+            d["group"],
+            d["documents"],
+            d["name"],
+            d["named"],
+            ", ".join(map(str, d["parts"])) if len(d["parts"]) > 1 else "",
+        ]
+        for d in data
+    ]
+    return table(["group", "documents", "name", "by hand", "merged from"], rows), data

@@ -1,0 +1,323 @@
+"""A small HTTP face of a model, for programs on the same machine."""
+
+import hmac
+import json
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from typing import Any
+
+MOST_BYTES = 1_000_000  # of a request
+MOST_ROWS = 1_000
+MOST_CONNECTIONS = 64
+PATIENCE = 30.0  # seconds that a connection may say nothing
+DRAINED = 16_000_000  # bytes of a refused request that are read and thrown away
+FORM = '{"rows": [{"COLUMN": "value"}]} or {"row": {"COLUMN": "value"}}'
+
+
+class Refused(Exception):
+    """A request that cannot be answered: its status, what is wrong, where, and what to do."""
+
+    def __init__(self, status: int, error: str, *, field: str, fix: str) -> None:
+        super().__init__(error)
+        self.status = status
+        self.told = {"error": error, "field": field, "fix": fix}
+
+
+# -- what a request says ---------------------------------------------------------------------------
+
+
+def read_request(body: bytes, columns: list[str]) -> tuple[list[dict[str, Any]], bool]:
+    """Return the rows of a request, and whether it is one row; raise `Refused` with the reason.
+
+    `columns` are those that the model reads, to be named where one is missing.
+    """
+    told = _parsed(body)
+    if not isinstance(told, dict) or ("rows" in told) == ("row" in told):
+        raise _bad("the body must be an object with either rows or row", "body", f"send {FORM}")
+    extra = sorted(told.keys() - {"rows", "row"})
+    if extra:
+        raise _bad(f"unknown field {extra[0][:80]!r}", extra[0][:80], f"send {FORM}")
+    single = "row" in told
+    rows = [told["row"]] if single else told["rows"]
+    if not isinstance(rows, list) or not rows:
+        raise _bad("rows must be a list of at least one row", "rows", f"send {FORM}")
+    if len(rows) > MOST_ROWS:
+        few = f"send at most {MOST_ROWS:,} rows at a time"
+        raise _bad(f"there are {len(rows):,} rows", "rows", few, 413)
+    kinds: dict[str, type | None] = {}
+    for i, row in enumerate(rows):
+        _check_row(row, "row" if single else f"rows[{i}]", kinds)
+    missing = [name for name in columns if name not in kinds]
+    if len(missing) == len(columns):
+        names = ", ".join(columns)
+        field = "row" if single else "rows"
+        raise _bad("no row has a column that the model reads", field, f"it reads {names}")
+    return rows, single
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body.decode("utf-8"), parse_constant=_no_number)
+    except UnicodeDecodeError as error:
+        wrong = f"the body is no UTF-8 at byte {error.start}"
+        raise _bad(wrong, "body", "send JSON in UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise _bad(f"the body is no JSON: {error!s:.200}", "body", f"send {FORM}") from None
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number in JSON")
+
+
+def _check_row(row: Any, place: str, kinds: dict[str, type | None]) -> None:
+    """Refuse what is no row; a column has values of one kind in all rows."""
+    if not isinstance(row, dict) or not row:
+        fix = 'send an object such as {"COLUMN": "value"}'
+        raise _bad(f"{place} must be an object with a value for each column", place, fix)
+    for name, value in row.items():
+        where, kind = f"{place}.{name:.80}", _kind(value)
+        if isinstance(value, str):
+            _check_text(value, where)
+        if kind is dict:
+            fix = "send a text, a number, true or false, a list of texts or of numbers, or null"
+            raise _bad(f"a column has no values such as {value!r:.40}", where, fix)
+        known = kinds.get(name)
+        if kind is not None and known not in (None, kind):
+            wrong = f"column {name:.80} has values of different kinds"
+            raise _bad(wrong, where, "send texts, numbers or lists in all rows, or null")
+        kinds[name] = known or kind
+
+
+def _check_text(text: str, place: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        fix = "send whole characters"
+        raise _bad("the text has half a character (a surrogate)", place, fix) from None
+
+
+def _kind(value: Any) -> type | None:
+    """Return the kind of a value, for which a list stands for all its values; None has none.
+
+    What no column holds is a dict.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str | bool):
+        return type(value)
+    if isinstance(value, int | float):
+        return float if abs(value) < 2**63 else dict
+    if isinstance(value, list):
+        kinds = {_kind(item) for item in value}
+        return list if len(kinds) < 2 and kinds <= {str, float} else dict
+    return dict
+
+
+def _bad(error: str, field: str, fix: str, status: int = 400) -> Refused:
+    return Refused(status, error, field=field, fix=fix)
+
+
+# -- the server ------------------------------------------------------------------------------------
+
+
+class Server(ThreadingHTTPServer):
+    """Answers requests until it is stopped, one prediction at a time.
+
+    Parameters
+    ----------
+    address : (str, int)
+        Host and port; port 0 takes a free one.
+    token : str
+        What requests must show: ``Authorization: Bearer TOKEN``.
+    predict : callable
+        Takes the rows of a request, and returns a list of answers.
+    columns : list of str
+        The columns that the model reads.
+    health : dict
+        The answer to GET /health.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        token: str,
+        predict: Callable[[list[dict[str, Any]]], list[dict[str, Any]]],
+        columns: list[str],
+        health: dict[str, Any],
+    ) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self.secret = f"Bearer {token}".encode()
+        self.predict, self.columns, self.health = predict, columns, health
+        self.n_answered = 0
+        self.at_work = threading.Lock()  # one at a time: a row takes milliseconds
+        self.places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__(address, Handler)
+
+    def server_bind(self) -> None:
+        """Bind to the address, without asking a name server what it is called."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread of its own, or close it if there are too many."""
+        if not self.places.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a connection."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.places.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Let a connection that broke off be: whoever asked has gone."""
+
+    def answer(self, body: bytes) -> dict[str, Any]:
+        """Return the answer to POST /predict."""
+        rows, single = read_request(body, self.columns)
+        try:
+            with self.at_work:
+                found = self.predict(rows)
+                self.n_answered += 1
+        except (ValueError, TypeError) as error:
+            names = ", ".join(self.columns)
+            raise _bad(
+                f"{error!s:.500}", "row" if single else "rows", f"it reads {names}"
+            ) from error
+        return {"row": found[0]} if single and len(found) == 1 else {"rows": found}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection: requests one after the other, and answers in JSON."""
+
+    server: Server
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "coem", ""
+    timeout = PATIENCE
+    wbufsize = 1 << 16  # headers and body in one packet
+
+    def do_GET(self) -> None:
+        """Answer GET /health."""
+        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # a body here would be read as the next request
+        self._answer({"/health": lambda: self.server.health}, {"/predict": "POST"})
+
+    def do_POST(self) -> None:
+        """Answer POST /predict."""
+        self._answer({"/predict": lambda: self.server.answer(self._body())}, {"/health": "GET"})
+
+    def handle_expect_100(self) -> bool:
+        """Let the sender of a long body go on; the answer must not wait for the body."""
+        super().handle_expect_100()
+        self.wfile.flush()
+        return True
+
+    def _answer(self, known: dict[str, Callable[[], Any]], others: dict[str, str]) -> None:
+        """Send the answer of the path that was asked for, or say what is wrong."""
+        try:
+            self._check_token()
+            if self.path not in known:
+                raise self._no_path(others)
+            self._send(200, known[self.path]())
+        except Refused as error:
+            self._refuse(error)
+        except OSError:
+            raise
+        except Exception as error:  # a bug: whoever asked gets an answer, and no more of it
+            self.log_error("%s: %s", type(error).__name__, error)
+            told = {"error": "something went wrong in the server", "field": "", "fix": "report it"}
+            self._send(500, told)
+
+    def _no_path(self, others: dict[str, str]) -> Refused:
+        if self.path in others:
+            fix = f"use {others[self.path]}"
+            return _bad(f"{self.path} takes no {self.command}", "method", fix, 405)
+        fix = "use POST /predict or GET /health"
+        return _bad(f"there is no {self.path[:80]!r}", "path", fix, 404)
+
+    def _check_token(self) -> None:
+        shown = (self.headers.get("Authorization") or "").encode("utf-8", "replace")
+        if not hmac.compare_digest(shown, self.server.secret):
+            fix = "send the header Authorization: Bearer TOKEN, with the token of coem serve"
+            raise _bad("the token is missing or wrong", "Authorization", fix, 401)
+
+    def _body(self) -> bytes:
+        """Return the body of a request, which says its length."""
+        if "Transfer-Encoding" in self.headers:
+            fix = "send the header Content-Length"
+            raise _bad("bodies in chunks are not read", "Transfer-Encoding", fix)
+        said = self.headers.get("Content-Length") or ""
+        if not (said.isascii() and said.isdigit() and len(said) < 20):
+            fix = "send the length of the body in bytes"
+            raise _bad("the length of the body is not known", "Content-Length", fix)
+        if int(said) > MOST_BYTES:
+            fix = f"send at most {MOST_BYTES:,} bytes at a time"
+            raise _bad(f"the body has {int(said):,} bytes", "Content-Length", fix, 413)
+        body = self.rfile.read(int(said))
+        self.was_read = True
+        if len(body) < int(said):
+            self.close_connection = True
+            fix = "send as many bytes as Content-Length says"
+            raise _bad("the body ended early", "Content-Length", fix)
+        return body
+
+    def _refuse(self, error: Refused) -> None:
+        """Send what is wrong. A body that was not read ends the connection."""
+        rest = self.command != "GET" and not getattr(self, "was_read", False)
+        self.close_connection = self.close_connection or rest
+        self._send(error.status, error.told)
+        if rest:
+            self._drain()
+
+    def _drain(self) -> None:
+        """Throw away what is still sent: closing at once would cost the sender the answer."""
+        with suppress(OSError):
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_WR)
+            self.connection.settimeout(1.0)
+            left = DRAINED
+            while left > 0 and (part := self.connection.recv(1 << 16)):
+                left -= len(part)
+
+    def _send(self, status: int, told: Any) -> None:
+        self.was_read = False  # of the next request of the connection
+        body = json.dumps(told, ensure_ascii=False).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        if status == HTTPStatus.UNAUTHORIZED:
+            self.send_header("WWW-Authenticate", "Bearer")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer a request that is no HTTP, or of an unknown method, in JSON as well."""
+        self.close_connection = True
+        self.command = getattr(self, "command", None) or "GET"
+        told = str(message or HTTPStatus(code).phrase)[:200]
+        self._send(code, {"error": told, "field": "request", "fix": "use POST /predict"})
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing of requests; rows are private."""
+
+    def log_error(self, format: str, *args: Any) -> None:
+        """Say nothing of what others send; of errors of the server, one line."""
+        if not format.startswith(("code", "Request timed out")):
+            BaseHTTPRequestHandler.log_message(self, format, *args)

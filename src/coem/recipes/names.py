@@ -1,0 +1,90 @@
+"""names.json: the names and merges that people gave to the groups of a run.
+
+It lies beside the files of the run, which stay what the run computed: ``run.json`` has their
+digests. Tables and pages that were written again with names have theirs in ``names.json``.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coem.io import new_file
+from coem.report import Naming
+
+NAMES = "names.json"
+SCHEMA = 1
+MOST = 1_000_000  # bytes that are read; a hundred thousand groups have shorter names
+
+
+@dataclass(frozen=True)
+class Names:
+    """A naming, and the digests of the files that were written again with it."""
+
+    naming: Naming
+    files: dict[str, str] = field(default_factory=dict)
+
+
+def read_names(folder: Path, own: list[str]) -> Names:
+    """Return the names of a run; `own` are those that the model file has.
+
+    The file may be anybody's: what is not as it should be is an error, in one sentence.
+    """
+    path = folder / NAMES
+    if not path.is_file():
+        return Names(Naming(tuple(own)))
+    if path.stat().st_size > MOST:
+        raise ValueError(f"{path} is too large for names of groups; delete it")
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return _checked(told, own)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}; mend it, or delete it") from None
+
+
+def _checked(told: Any, own: list[str]) -> Names:
+    """Return what a file says; raise if it says anything else."""
+    kinds = {"schema": int, "names": dict, "merged": list, "files": dict}
+    if not isinstance(told, dict) or {key: type(told.get(key)) for key in kinds} != kinds:
+        raise ValueError("it is no record of names")
+    if told["schema"] > SCHEMA:
+        raise ValueError(f"it was written by a newer coem; this one reads schema {SCHEMA}")
+    if not all(isinstance(text, str) for text in told["files"].values()):
+        raise ValueError("a digest is a text")
+    if not all(isinstance(parts, list) for parts in told["merged"]):
+        raise ValueError("a merged group is a list of numbers")
+    given = {_number(key): name for key, name in told["names"].items()}
+    merged = tuple(sorted(tuple(sorted(parts)) for parts in told["merged"]))
+    return Names(Naming(tuple(own), given, merged), told["files"])
+
+
+def _number(key: str) -> int:
+    if not (key.isascii() and key.isdigit() and len(key) < 10):
+        raise ValueError(f"{key[:40]!r} is no number of a group")
+    return int(key)
+
+
+def write_names(folder: Path, names: Names) -> None:
+    """Write the names of a run; without any, remove the file."""
+    path = folder / NAMES
+    if not names.naming:
+        path.unlink(missing_ok=True)
+        return
+    told = {
+        "schema": SCHEMA,
+        "names": {str(group): name for group, name in sorted(names.naming.given.items())},
+        "merged": [[int(group) for group in parts] for parts in names.naming.merged],
+        "files": names.files,
+    }
+    with new_file(path) as file:
+        file.write((json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode())
+
+
+def check_kept(folder: Path, names_from: Any) -> None:
+    """Refuse to replace a run whose groups have names that nobody takes over."""
+    same = names_from is not None and Path(names_from).resolve() == folder.resolve()
+    if (folder / NAMES).is_file() and not same:
+        raise ValueError(
+            f"{folder} has names that you gave to its groups; take them over with "
+            f"names_from={str(folder)!r}, or delete {folder / NAMES}"
+        )
