@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from coem import MixtureClusterer, SphericalKMeans, Views
 from coem.datasets import fetch_cluto, fetch_news_pairs, fetch_webkb
-from coem.experiments import Claim, Results, Table
+from coem.experiments import Claim, Results, Table, chance
 from coem.families import Multinomial
 from coem.metrics import PairedTTest, cluster_entropy, paired_t_test
 
@@ -119,11 +119,6 @@ def better(name: str, results: Results) -> Claim:
     test = gap(results)
     text = f"{name}: two views are below one: {two:.2f} against {one:.2f} bits"
     return Claim(f"{text} ({chance(test.p_value)})", test.difference < 0 and test.p_value < 0.05)
-
-
-def chance(p: float) -> str:
-    """Return the probability of chance in words."""
-    return "p < .001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def better_at_all(name: str, results: Results) -> Claim:
