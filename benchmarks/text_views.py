@@ -24,6 +24,20 @@ def main():
     print(f"{'':<22}{'CountVectorizer':>16}{'1 thread':>15}{'2 threads':>15}{'2, Arrow':>15}")
     for name, options in CASES.items():
         compare(name, options, texts)
+    one_row(texts)
+
+
+def one_row(texts):
+    """Print what few rows take: up to 200 do without a table of the vocabulary."""
+    model = TextViews({"body": "text"}, n_jobs=1).fit({"text": texts})
+    print(f"\ntransform with {len(model.vocabulary_['body']):,} words, processor time of a call")
+    for n_rows in (1, 200, 201):
+        rows = {"text": texts[:n_rows]}
+        model.transform(rows)
+        start = time.process_time()
+        for _ in range(20):
+            model.transform(rows)
+        print(f"{n_rows:>4} rows {(time.process_time() - start) / 20 * 1e3:>8.2f} ms", flush=True)
 
 
 def compare(name, options, texts):

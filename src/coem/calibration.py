@@ -198,9 +198,7 @@ def pool_settings(
         best = total.argmax(axis=1)
         # How far each class is below the best, and how that changes with each log weight.
         gaps = total[rows, best][:, np.newaxis] - total
-        slopes = (table[:, rows, best][..., np.newaxis] - table) * weights[
-            :, np.newaxis, np.newaxis
-        ]
+        slopes = weights[:, np.newaxis, np.newaxis] * (table[:, rows, best, np.newaxis] - table)
         evidence = gaps.mean(axis=1)
         scale = limit / (limit + evidence)
         log_proba = log_softmax(-gaps * scale[:, np.newaxis], axis=1)

@@ -49,7 +49,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
 
     A row with much evidence has smaller weights: they are multiplied by
     limit / (limit + evidence), where the evidence is how far all classes are below the best one,
-    on average. So a long text is no surer than the held-out labels allow.
+    on average. So a long text is not surer than the held-out labels allow.
 
     The last part is the change of the class shares from the labelled rows to the others, which EM
     finds (Saerens, Latinne & Decaestecker 2002): people label as many rows of a rare class as of a

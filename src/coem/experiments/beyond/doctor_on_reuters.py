@@ -1,9 +1,9 @@
 """How often the doctor is right, on ten Reuters topics.
 
 Whether unlabelled stories help differs from topic to topic (Nigam et al. 2006, Sec. 3.4). `doctor`
-advises, by tests on the labelled stories alone. Here each of the ten largest topics is told from
-the others by 10 stories of the topic and 40 others with a label, as in the paper, and 1,000 without
-one. Then all variants that the doctor compares are fitted, and judged by their accuracy on 3,000
+advises, by tests on the labelled stories alone. Here each of the ten largest topics is a class
+against all others: 10 stories of the topic and 40 others have a label, as in the paper, and 1,000
+have none. All variants that the doctor compares are fitted, and judged by their accuracy on 3,000
 stories that it never sees. The advice is right if no variant is better by more than a point. "No
 topic" says of all stories that they have another topic. Three draws per topic, 600 words per story.
 """

@@ -3,8 +3,8 @@
 Here 15 or 50 posts of each newsgroup have a label, and 5,000 others none. Each label is a set of m
 newsgroups: the right one and others by chance, m = 1 is an exact label. "sets and 5 exact": five
 posts of each newsgroup have exact labels instead, with m = 20 all others have none. "one guessed":
-as someone must do who has no sets, one class of each set is taken as the label, by chance. The same
-posts in all cases. Accuracy on 4,000 other posts, mean of five draws.
+a method without sets needs one label, so one class of each set is drawn. The same posts in all
+cases. Accuracy on 4,000 other posts, mean of five draws.
 """
 
 from typing import Any

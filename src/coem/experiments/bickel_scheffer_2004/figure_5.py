@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from coem.analysis import entropy_trace
-from coem.experiments import Claim, Results, Table, Verdict
-from coem.experiments.bickel_scheffer_2004._setting import N_CLASSES, case, chance, em, on_two_sets
+from coem.experiments import Claim, Results, Table, Verdict, chance
+from coem.experiments.bickel_scheffer_2004._setting import N_CLASSES, case, em, on_two_sets
 from coem.experiments.drawing import charts
 from coem.metrics import paired_t_test
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from coem.experiments import Claim, Results, Table, Verdict
-from coem.experiments.bickel_scheffer_2004._setting import N_CLASSES, case, chance, em, on_two_sets
+from coem.experiments import Claim, Results, Table, Verdict, chance
+from coem.experiments.bickel_scheffer_2004._setting import N_CLASSES, case, em, on_two_sets
 from coem.experiments.drawing import bars, charts
 from coem.metrics import cluster_entropy, paired_t_test
 
