@@ -258,6 +258,13 @@ folder_options = options(
     click.option("--no-report", is_flag=True, help="Write no report.html."),
 )
 
+full_option = click.option(
+    "--full",
+    is_flag=True,
+    help="All documents with their whole texts on the page, however large it becomes. [at most "
+    "8 MB, which says what is left out]",
+)
+
 talk_options = options(
     click.option("--json", "as_json", is_flag=True, help="Results on stdout as JSON."),
     click.option("-q", "--quiet", is_flag=True, help="No progress, no notes."),

@@ -7,6 +7,7 @@ import click
 from coem.cli._options import (
     config_option,
     folder_options,
+    full_option,
     machine_options,
     reading_options,
     source_argument,
@@ -45,6 +46,7 @@ Examples:
 )
 @machine_options
 @folder_options
+@full_option
 @reading_options
 @config_option
 @talk_options

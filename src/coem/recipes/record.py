@@ -28,7 +28,9 @@ VERBS = ("cluster", "classify", "topics", "segment")  # that write such a folder
 SCHEMA = 1
 
 
-def write_run(folder: Path, result: Any, *, format: str = "csv", report: bool = True) -> None:
+def write_run(
+    folder: Path, result: Any, *, format: str = "csv", report: bool = True, full: bool = False
+) -> None:
     """Write all files of the result of a recipe."""
     story = result.story
     extra = {"names": [group.name for group in story.groups], **result.extra}
@@ -41,15 +43,20 @@ def write_run(folder: Path, result: Any, *, format: str = "csv", report: bool = 
     lines = [to_json(record) for record in getattr(result.model, "history_", ())]
     (folder / TRACE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     if report:
-        write_page(result, folder / REPORT)
+        write_page(result, folder / REPORT, full=full)
     # Names of files need not be text; the escapes are those of JSON, and lead back to the file.
-    told = _run_json(result, folder, {"format": format, "report": report})
+    told = _run_json(result, folder, {"format": format, "report": report, "full": full})
     (folder / RUN).write_text(told, encoding="utf-8", errors="backslashreplace")
 
 
-def write_page(result: Any, path: Path) -> None:
-    """Write the page about a result."""
-    (result.page or pages.write_report)(result.story, path)
+def write_page(result: Any, path: Path, *, full: bool = False) -> None:
+    """Write the page about a result, with all texts if it shall be full."""
+    if result.page is None:
+        pages.write_report(result.story, path, full=full)
+        return
+    if full:
+        raise ValueError(f"full: the page of coem {result.verb} has no texts to be packed")
+    result.page(result.story, path)
 
 
 def as_table(assignments: Any, more: dict[str, Any] | None = None) -> Any:

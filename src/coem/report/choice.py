@@ -8,7 +8,7 @@ import numpy as np
 from coem.report.wording import views_in_words
 
 SHORT = 100  # characters of a document in the table of documents
-PAGE = 7_800_000  # bytes of a page
+PAGE = 7_950_000  # bytes of a page
 PACKED = 250  # about the bytes that the words and the beginning of a text take
 BUDGET = 4_200_000  # bytes of a page of segments that documents and groups may take
 CARD = 10_000  # about the bytes of a group

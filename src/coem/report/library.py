@@ -9,7 +9,7 @@ from coem.report.packing import pack
 
 BLOCK = 200_000  # characters of the texts that are packed, and unpacked, together
 LOOKED_AT = 60_000_000  # characters that are looked at for an index, unless all room is given
-SHARE = 0.7  # of the room that the index may take
+SHARE = 0.75  # of the room that the index may take
 LEAST = 80  # characters of a text that are there in any case
 RATE = 0.55  # bytes that a character takes when it is packed, about
 FULL = 0.85  # a room that is filled to this is full

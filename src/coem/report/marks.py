@@ -7,7 +7,7 @@ import numpy as np
 from coem.report.packing import pack
 from coem.report.words import table_of
 
-ENTRIES = 150_000  # weights of a view at most
+ENTRIES = 80_000  # weights of a view at most
 TITLES = ("title", "subject", "headline", "titel", "betreff")  # views of the titles
 
 

@@ -5,6 +5,8 @@ import zlib
 
 import numpy as np
 
+ROWS = 100_000  # numbers whose bits are taken apart at a time
+
 
 def pack(data):
     """Return bytes, deflated, as text.
@@ -55,13 +57,14 @@ def bits(values, widths):
     >>> bits(np.array([1, 2, 0]), np.array([3, 2, 0])).hex()
     '30'
     """
-    ends = widths.cumsum()
-    out = np.zeros(int(ends[-1]) if len(ends) else 0, dtype=np.uint8)
-    starts = ends - widths
-    for place in range(int(widths.max(initial=0))):
-        there = widths > place
-        out[starts[there] + place] = (values[there] >> (widths[there] - 1 - place)) & 1
-    return np.packbits(out).tobytes()
+    most = int(widths.max(initial=0))
+    places = np.arange(most - 1, -1, -1)
+    found = [np.zeros(0, dtype=np.uint8)]
+    for first in range(0, len(values), ROWS):
+        rows = slice(first, first + ROWS)
+        table = (values[rows, np.newaxis] >> places) & 1
+        found.append(table[places < widths[rows, np.newaxis]].astype(np.uint8))
+    return np.packbits(np.concatenate(found)).tobytes()
 
 
 def rising(counts, values, n):

@@ -53,11 +53,11 @@ def render(story, *, full=False):
         from anywhere, and documents are text on it whatever they hold.
     """
     documents = story.library.all() if full and story.library else story.documents
-    facts = facts_of(story, documents)
-    html = _fill(story, documents)
-    size = len(html.encode("utf-8", "replace")) + len(embed(facts).encode("utf-8", "replace"))
+    html, facts = _fill(story, documents), embed(facts_of(story, documents))
+    size = sum(len(text.encode("utf-8", "replace")) for text in (html, facts))
     packed = packs_of(story, documents, math.inf if full else PAGE - size)
-    parts = [element("data", "application/json", embed({**facts, **packed.facts}))]
+    both = f"{facts[:-1]},{embed(packed.facts)[1:]}"  # two objects as one
+    parts = [element("data", "application/json", both)]
     parts += [element(f"pack-{n}", "text/plain", " ".join(p)) for n, p in packed.packs.items()]
     return html.replace(ROOM, "\n".join(parts))
 

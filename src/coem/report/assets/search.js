@@ -5,6 +5,7 @@
    its range needs, then those of both halves, for all words at once, level after level. */
 (() => {
   const { data, n } = coem;
+  const LONGEST = 40; // characters of a word in the index
   let index = null; // a promise
 
   // As coem.report.index has it: words, and every two signs where no blanks part words.
@@ -130,7 +131,7 @@
     const loaded = await coem.ready();
     if (signs.length || !loaded) await coem.allTexts();
     const masks = loaded
-      ? [...coem.wordsOf(query).map(word => having(loaded, word)), ...signs.map(holding)]
+      ? [...coem.wordsOf(query).map(word => having(loaded, word.slice(0, LONGEST))), ...signs.map(holding)]
       : parts.map(holding);
     return { masks, all: Boolean(loaded) && !data.index.cut && !(signs.length && data.cut) };
   };
