@@ -1,4 +1,4 @@
-"""Texts, words and marks of a page: packed, cut to the room there is, and the same when unpacked."""
+"""Texts, words and marks of a page: packed into the room there is, and unpacked again."""
 
 import base64
 import json

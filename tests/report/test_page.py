@@ -12,8 +12,8 @@ from markupsafe import Markup
 from coem import MixtureClusterer, SphericalKMeans, Views
 from coem.families import Multinomial
 from coem.report import render, svg, tell, write_report
-from coem.report.page import embed, number, percent, pictures
 from coem.report.packing import unpack
+from coem.report.page import embed, number, percent, pictures
 from coem.report.story import brief
 from coem.report.texts import clean, excerpt
 from coem.selection import stability

@@ -196,9 +196,7 @@ def shown_texts(documents: Documents, reader: TextViews) -> list[str]:
     return [f"{title}  {text}".strip() for title, text in zip(titles, texts, strict=True)]
 
 
-def titles_and_texts(
-    documents: Documents, reader: TextViews
-) -> tuple[list[str] | None, list[str]]:
+def titles_and_texts(documents: Documents, reader: TextViews) -> tuple[list[str] | None, list[str]]:
     """Return the titles of the rows, if a column has them, and the texts of the other columns.
 
     A column that is called a title is one if there are other columns of text.

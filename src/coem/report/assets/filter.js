@@ -37,7 +37,7 @@
     }
     if (coem.query.trim() && !complete) {
       parts.push(!coem.unpacks || !data.index ? "by id and title alone: this browser cannot unpack the rest"
-        : data.index.cut ? `in the first ${coem.number(data.index.cut)} characters of each`
+        : data.index.cut != null ? `in the first ${coem.number(data.index.cut)} characters of each`
           : "signs were looked for in the parts of the texts that are on this page");
     }
     $("found").textContent = parts.join(", ");

@@ -133,6 +133,6 @@
     const masks = loaded
       ? [...coem.wordsOf(query).map(word => having(loaded, word.slice(0, LONGEST))), ...signs.map(holding)]
       : parts.map(holding);
-    return { masks, all: Boolean(loaded) && !data.index.cut && !(signs.length && data.cut) };
+    return { masks, all: Boolean(loaded) && data.index.cut == null && !(signs.length && data.cut) };
   };
 })();
