@@ -8,7 +8,7 @@ from coem.report.packing import pack
 from coem.report.words import table_of
 
 ENTRIES = 80_000  # weights of a view at most
-TITLES = ("title", "subject", "headline", "titel", "betreff")  # views of the titles
+TITLES = ("title", "subject", "headline")  # views of the titles
 
 
 @dataclass(frozen=True, eq=False)
