@@ -30,7 +30,11 @@ const coem = (() => {
 
     filter(name, passes) {
       if (!passes && !masks.delete(name)) return;
-      if (passes) masks.set(name, Uint8Array.from({ length: n }, (_, i) => passes(i) ? 1 : 0));
+      if (passes) {
+        const mask = new Uint8Array(n);
+        for (let i = 0; i < n; i++) mask[i] = passes(i) ? 1 : 0;
+        masks.set(name, mask);
+      }
       changed();
     },
 
@@ -67,7 +71,8 @@ const coem = (() => {
     const shown = new Uint8Array(n).fill(1);
     for (const mask of masks.values()) for (let i = 0; i < n; i++) shown[i] &= mask[i];
     coem.shown = shown;
-    coem.count = shown.reduce((sum, one) => sum + one, 0);
+    coem.count = 0;
+    for (let i = 0; i < n; i++) coem.count += shown[i];
     for (const callback of onChange) callback();
   }
 

@@ -43,11 +43,15 @@
 
   function decode(counts, bytes) {
     const offsets = new Uint32Array(counts.length + 1);
-    counts.forEach((count, w) => { offsets[w + 1] = offsets[w] + count; });
+    for (let w = 0; w < counts.length; w++) offsets[w + 1] = offsets[w] + counts[w];
     const found = new Uint32Array(offsets[counts.length]);
     const read = bitsOf(bytes);
     let ranges = new Int32Array(4 * counts.length); // place, size, low and high of each
-    counts.forEach((count, w) => ranges.set([offsets[w], count, 0, n - 1], 4 * w));
+    for (let w = 0; w < counts.length; w++) {
+      ranges[4 * w] = offsets[w];
+      ranges[4 * w + 1] = counts[w];
+      ranges[4 * w + 3] = n - 1;
+    }
     while (ranges.length) {
       const next = new Int32Array(2 * ranges.length);
       let used = 0;

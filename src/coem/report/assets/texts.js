@@ -2,7 +2,11 @@
 (() => {
   coem.unpacks = typeof DecompressionStream === "function";
 
-  coem.bytes = packed => Uint8Array.from(atob(packed), sign => sign.charCodeAt(0));
+  coem.bytes = packed => {
+    const signs = atob(packed), bytes = new Uint8Array(signs.length);
+    for (let i = 0; i < bytes.length; i++) bytes[i] = signs.charCodeAt(i);
+    return bytes;
+  };
 
   coem.inflate = async packed => {
     const stream = new Blob([coem.bytes(packed)]).stream();
