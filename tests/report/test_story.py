@@ -417,8 +417,8 @@ def test_other_models_are_refused():
 def test_the_search_has_as_many_documents_as_there_is_room_for(collection, model, monkeypatch):
     everything = tell(model, collection.views, texts=collection.texts)
     assert [d.row for d in everything.documents] == list(range(90))
-    monkeypatch.setattr("coem.report.choice.BUDGET", 0)
-    monkeypatch.setattr("coem.report.choice.LEAST", 6000)
+    monkeypatch.setattr("coem.report.choice.PAGE", 0)
+    monkeypatch.setattr("coem.report.choice.LEAST", 20_000)
     some = tell(model, collection.views, texts=collection.texts)
     shown = {d.row for g in some.groups for d in (*g.typical, *g.doubtful)}
     assert shown <= {d.row for d in some.documents}

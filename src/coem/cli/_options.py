@@ -271,6 +271,13 @@ names_option = click.option(
     "documents have these names.",
 )
 
+full_option = click.option(
+    "--full",
+    is_flag=True,
+    help="All documents with their whole texts on the page, however large it becomes. [at most "
+    "8 MB, which says what is left out]",
+)
+
 talk_options = options(
     click.option("--json", "as_json", is_flag=True, help="Results on stdout as JSON."),
     click.option("-q", "--quiet", is_flag=True, help="No progress, no notes."),

@@ -12,7 +12,7 @@ from coem.recipes.names import check_kept
 from coem.recipes.record import FILES, REPORT, RUN, write_run
 
 # Options that are no matter of what is found.
-OWN = {"source", "out", "force", "form", "no_report", "strict", "as_json", "quiet"}
+OWN = {"source", "out", "force", "form", "no_report", "full", "strict", "as_json", "quiet"}
 
 
 def arguments(options: dict[str, Any]) -> dict[str, Any]:
@@ -29,7 +29,8 @@ def run(
     """Call a recipe, write the folder, print what was found, and return it."""
     with _new_run(options) as folder:
         result = recipe(options["source"], **arguments(options), listener=talk)
-        write_run(folder, result, format=options["form"], report=not options["no_report"])
+        pages = {"report": not options["no_report"], "full": options.get("full", False)}
+        write_run(folder, result, format=options["form"], **pages)
     talk.result(printed(result), {"folder": str(place(options)), **result.figures})
     _finish(options, talk, result)
     return result

@@ -8,6 +8,7 @@ from coem.cli._options import (
     config_option,
     evidence_option,
     folder_options,
+    full_option,
     latent_option,
     machine_options,
     needed_label,
@@ -84,6 +85,7 @@ class Weight(click.ParamType):
 @machine_options
 @click.option("--strict", is_flag=True, help="Exit with 3 if there is no convergence.")
 @folder_options
+@full_option
 @reading_options
 @config_option
 @talk_options

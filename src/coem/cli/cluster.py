@@ -9,6 +9,7 @@ from coem.cli._options import (
     evidence_option,
     fitting_options,
     folder_options,
+    full_option,
     latent_option,
     length_option,
     names_option,
@@ -55,6 +56,7 @@ Examples:
 @fitting_options
 @names_option
 @folder_options
+@full_option
 @reading_options
 @config_option
 @talk_options

@@ -5,13 +5,14 @@ from typing import Any
 
 import click
 
-from coem.cli._options import talk_options, vectors_option
+from coem.cli._options import full_option, talk_options, vectors_option
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
 Examples:
   coem report coem-posts
   coem report coem-posts --out posts.html --open
+  coem report coem-posts --out whole.html --full
 """
 EXAMPLES = 5  # as in `tell`, so that the page of a run can be made again
 
@@ -23,6 +24,7 @@ EXAMPLES = 5  # as in `tell`, so that the page of a run can be made again
 @vectors_option
 @click.option("--force", is_flag=True, help="Replace FILE, or the run's page by another one.")
 @click.option("--examples", type=click.IntRange(1, 50), default=EXAMPLES, show_default=True)
+@full_option
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
 @talk_options
 def command(run: Path, out: Path | None, **options: Any) -> None:
@@ -43,16 +45,22 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     new = _models.changed(told, documents, options["vectors"])
     for what in new:
         talk.note(f"note: {what}")
-    other = bool(new) or options["examples"] != EXAMPLES or target.resolve() != own.resolve()
+    was_full = bool(told["written"].get("full", False))
+    full = options["full"] or was_full
+    other = bool(new) or options["examples"] != EXAMPLES or full != was_full
+    other = other or target.resolve() != own.resolve()
     if target.exists() and other and not options["force"]:
         raise ValueError(f"{target} is there already; name another with --out, or use --force")
     with talk.noting_warnings():
         views = _models.views_of(saved, documents, options["vectors"])
     if told["verb"] == "segment":
+        if full:
+            raise ValueError("--full: the page of coem segment has no texts to be packed")
         _write_segments(told, saved, documents, views, options["examples"], target)
     else:
         about = told, saved, documents, views
-        write_report(story_again(*about, n_examples=options["examples"], same=not new), target)
+        story = story_again(*about, n_examples=options["examples"], same=not new)
+        write_report(story, target, full=full)
     talk.result(str(target), {"report": str(target)})
     if options["show"]:
         click.launch(str(target))

@@ -7,6 +7,7 @@ import click
 from coem.cli._options import (
     config_option,
     folder_options,
+    full_option,
     machine_options,
     names_option,
     reading_options,
@@ -47,6 +48,7 @@ Examples:
 @machine_options
 @names_option
 @folder_options
+@full_option
 @reading_options
 @config_option
 @talk_options

@@ -29,9 +29,11 @@ VERBS = ("cluster", "classify", "topics", "segment")  # that write such a folder
 SCHEMA = 1
 
 
-def write_run(folder: Path, result: Any, *, format: str = "csv", report: bool = True) -> None:
+def write_run(
+    folder: Path, result: Any, *, format: str = "csv", report: bool = True, full: bool = False
+) -> None:
     """Write all files of the result of a recipe: what it computed, and then names over it."""
-    _write_computed(folder, result.computed or result, format, report)
+    _write_computed(folder, result.computed or result, format, report, full)
     if result.naming:
         rewrite(folder, result, result.naming)
 
@@ -42,13 +44,14 @@ def rewrite(folder: Path, told: Any, naming: Any) -> None:
     `told` has `story`, `columns`, `tables` and `page`, as a result has them. The digests of what
     differs from what the run computed go to names.json.
     """
-    computed = read_run(folder)["files"]
+    run = read_run(folder)
+    computed, full = run["files"], bool(run["written"].get("full", False))
     (target,) = folder.glob(f"{ASSIGNMENTS}.*")
     write_table(as_table(told.story.assignments, told.columns), target)
     for name, more in ({CLUSTERS: clusters(told.story)} | told.tables).items():
         write_table(more, folder / name)
     if REPORT in computed:
-        write_page(told, folder / REPORT)
+        write_page(told, folder / REPORT, full=full)
     digests = {name: digest(folder / name) for name in computed if (folder / name).is_file()}
     changed = {name: found for name, found in digests.items() if found != computed[name]}
     write_names(folder, Names(naming, {n: d for n, d in changed.items() if n in REWRITTEN}))
@@ -73,7 +76,7 @@ def renamed_files(folder: Path) -> dict[str, str]:
     return read_names(folder, own_names(folder)).files
 
 
-def _write_computed(folder: Path, result: Any, format: str, report: bool) -> None:
+def _write_computed(folder: Path, result: Any, format: str, report: bool, full: bool) -> None:
     story = result.story
     extra = {"names": [group.name for group in story.whole], **result.extra}
     documents = result.documents
@@ -85,15 +88,20 @@ def _write_computed(folder: Path, result: Any, format: str, report: bool) -> Non
     lines = [to_json(record) for record in getattr(result.model, "history_", ())]
     (folder / TRACE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     if report:
-        write_page(result, folder / REPORT)
+        write_page(result, folder / REPORT, full=full)
     # Names of files need not be text; the escapes are those of JSON, and lead back to the file.
-    told = _run_json(result, folder, {"format": format, "report": report})
+    told = _run_json(result, folder, {"format": format, "report": report, "full": full})
     (folder / RUN).write_text(told, encoding="utf-8", errors="backslashreplace")
 
 
-def write_page(result: Any, path: Path) -> None:
-    """Write the page about a result."""
-    (result.page or pages.write_report)(result.story, path)
+def write_page(result: Any, path: Path, *, full: bool = False) -> None:
+    """Write the page about a result, with all texts if it shall be full."""
+    if result.page is None:
+        pages.write_report(result.story, path, full=full)
+        return
+    if full:
+        raise ValueError(f"full: the page of coem {result.verb} has no texts to be packed")
+    result.page(result.story, path)
 
 
 def as_table(assignments: Any, more: dict[str, Any] | None = None) -> Any:

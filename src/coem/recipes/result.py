@@ -17,7 +17,7 @@ from coem.recipes.listener import Listener
 from coem.recipes.names import check_kept
 from coem.recipes.record import FILES, RUN, write_page, write_run
 from coem.recipes.settings import READING, normal, on_page
-from coem.recipes.views import named_columns, shown_texts
+from coem.recipes.views import named_columns, titles_and_texts
 from coem.report import Naming, tell
 
 NO_NAMES = "classes are called what their labels say; rename the labels in the table"
@@ -141,9 +141,12 @@ class Result:
         own = tuple(group.name for group in self.story.groups)
         return self.naming or Naming(own)
 
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page about the result, one HTML file, and return its path."""
-        write_page(self, Path(path))
+    def report(self, path: str | os.PathLike[str], *, full: bool = False) -> Path:
+        """Write the page about the result, one HTML file, and return its path.
+
+        With `full` it has all documents with their whole texts, however large it becomes.
+        """
+        write_page(self, Path(path), full=full)
         return Path(path)
 
     def save(
@@ -153,6 +156,7 @@ class Result:
         force: bool = False,
         format: str = "csv",
         report: bool = True,
+        full: bool = False,
     ) -> Path:
         """Write the folder that the program writes: model, tables, page, record of the run.
 
@@ -166,12 +170,14 @@ class Result:
             Of the assignments.
         report : bool, default=True
             Write report.html, too.
+        full : bool, default=False
+            All documents with their whole texts on the page, however large it becomes.
         """
         check_choice("format", format, FORMATS)
         if force:
             check_kept(Path(folder), self.names_from)
         with new_folder(folder, force=force, mark=RUN, names=FILES) as place:
-            write_run(place, self, format=format, report=report)
+            write_run(place, self, format=format, report=report, full=full)
         return Path(folder)
 
 
@@ -228,12 +234,14 @@ def story_of(
     **more: Any,
 ) -> Any:
     """Return what there is to tell about a model and its rows; `more` is for `tell`."""
+    titles, texts = titles_and_texts(documents, reader)
     return tell(
         model,
         views,
         feature_names=named_columns(reader),
         ids=documents.ids,
-        texts=shown_texts(documents, reader),
+        texts=texts,
+        titles=titles,
         settings=on_page(settings, documents.called),
         **more,
     )

@@ -10,11 +10,10 @@ from coem.recipes.defaults import SMOOTHING
 from coem.recipes.documents import Documents, column_of
 from coem.recipes.labels import label_column
 from coem.recipes.listener import Listener
+from coem.report.marks import TITLES
 from coem.text import TextViews
 from coem.text.guess import guess_views
 from coem.text.specs import COUNTS, KINDS, parse_views
-
-EXCERPT = 2000  # characters of a document that are kept to be shown
 
 
 def text_views(settings: dict[str, Any], documents: Documents, **more: Any) -> TextViews:
@@ -192,12 +191,30 @@ def check_size(k: int, views: Any) -> None:
 
 
 def shown_texts(documents: Documents, reader: TextViews) -> list[str]:
-    """Return what can be shown of every row: its first text columns, cut short."""
+    """Return what can be said of every row in one line: its title, then the other texts."""
+    titles, texts = titles_and_texts(documents, reader)
+    if titles is None:
+        return texts
+    return [f"{title}  {text}".strip() for title, text in zip(titles, texts, strict=True)]
+
+
+def titles_and_texts(documents: Documents, reader: TextViews) -> tuple[list[str] | None, list[str]]:
+    """Return the titles of the rows, if a column has them, and the texts of the other columns.
+
+    A column that is called a title is one if there are other columns of text.
+    """
     texts = [spec for spec in reader.views_.values() if spec["kind"] == "text"]
-    columns = [name for spec in texts for name in spec["columns"]]
+    columns = list(dict.fromkeys(name for spec in texts for name in spec["columns"]))
+    title = next((name for name in columns if name.lower() in TITLES), None)
+    if title is None or len(columns) < 2:
+        return None, _joined(documents, columns)
+    others = [name for name in columns if name != title]
+    return _joined(documents, [title]), _joined(documents, others)
+
+
+def _joined(documents: Documents, columns: list[str]) -> list[str]:
+    """Return the texts of some columns, one below the other."""
     if not columns:
         return [""] * len(documents)
-    columns = sorted(dict.fromkeys(columns), key=lambda name: name.lower() != "title")
     parts = [documents.table.column(name).to_pylist() for name in columns]
-    rows = zip(*parts, strict=True)
-    return ["  ".join(str(p) for p in row if p)[:EXCERPT] for row in rows]
+    return ["\n\n".join(str(p) for p in row if p) for row in zip(*parts, strict=True)]

@@ -1,11 +1,16 @@
 """Which documents are shown: typical, doubtful and disputed ones, and those to search in."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-SHORT = 100  # characters of a document in the search
-BUDGET = 4_200_000  # bytes of a page that documents and groups may take
+from coem.report.wording import views_in_words
+
+SHORT = 100  # characters of a document in the table of documents
+PAGE = 7_950_000  # bytes of a page
+PACKED = 250  # about the bytes that the words and the beginning of a text take
+BUDGET = 4_200_000  # bytes of a page of segments that documents and groups may take
 CARD = 10_000  # about the bytes of a group
 LEAST = 500_000  # bytes that are left for the search however many groups there are
 
@@ -15,7 +20,8 @@ class Document:
     """A row, what it says and where it was put.
 
     `group` and `second` are places in the list of groups; `votes` maps a view to the name of the
-    group that it prefers, where views were compared.
+    group that it prefers, where views were compared. `said` is the place of what the views do in
+    `coem.report.wording.VIEWS`, and `label` the known class.
     """
 
     row: int
@@ -28,13 +34,16 @@ class Document:
     second_probability: float | None
     disagreement: float | None
     votes: dict | None = None
+    said: int | None = None
+    label: str | None = None
 
 
 class Teller:
     """Chooses documents and tells about them."""
 
-    def __init__(self, reading, texts, names):
+    def __init__(self, reading, texts, names, labels=None):
         self._reading, self._texts, self._names = reading, texts, names
+        self._labels = labels
         if reading.proba is None:
             self._central = reading.closeness[np.arange(len(reading.groups)), reading.groups]
         else:
@@ -60,9 +69,19 @@ class Teller:
         value, views = self._reading.disagreement, self._reading.view_groups
         if views is None:
             return []
-        low = np.where(views >= 0, views, self._reading.n_groups).min(axis=1)
-        rows = np.flatnonzero(views.max(axis=1) > low)
+        rows = np.flatnonzero(self._differ)
         return self._first(rows[np.lexsort((rows, -value[rows]))], n, votes=True)
+
+    @cached_property
+    def _differ(self):
+        """Of which rows two views choose different groups."""
+        views = self._reading.view_groups
+        low = np.where(views >= 0, views, self._reading.n_groups).min(axis=1)
+        return views.max(axis=1) > low
+
+    def all(self):
+        """Return all documents."""
+        return [self._document(row, length=SHORT) for row in range(len(self._reading.groups))]
 
     def some(self, groups, agreement):
         """Return the documents to search in: all, or as many as the budget has room for.
@@ -85,9 +104,9 @@ class Teller:
         """Return how many documents fit, by the size of some of them."""
         rows = np.linspace(0, n_rows - 1, min(sample, n_rows)).astype(int).tolist()
         told = self._texts
-        parts = (told.ids[r] + told.title(r) + told.excerpt(r, SHORT) for r in rows)
-        size = sum(len(part.encode("utf-8")) + 40 for part in parts) / len(rows)
-        return int(max(BUDGET - CARD * self._reading.n_groups, LEAST) / size)
+        parts = (told.ids[r] + told.title(r) for r in rows)
+        size = sum(len(part.encode("utf-8")) + 40 for part in parts) / len(rows) + PACKED
+        return int(max(PAGE - CARD * self._reading.n_groups, LEAST) / size)
 
     def _rows(self, group):
         """Return the rows of a group, without those that are empty in every view."""
@@ -125,7 +144,17 @@ class Teller:
             second_probability=None if second is None else chance(second),
             disagreement=None if reading.disagreement is None else float(reading.disagreement[row]),
             votes=self._votes(row) if votes else None,
+            said=self._said(row),
+            label=None if self._labels is None else self._labels[row],
         )
+
+    def _said(self, row):
+        """Return what the views do, in words."""
+        reading = self._reading
+        if reading.view_groups is None or reading.disagreement is None:
+            return None
+        differ, value = bool(self._differ[row]), float(reading.disagreement[row])
+        return views_in_words(differ, value, reading.dissent)
 
     def _votes(self, row):
         """Return what every view alone would say; a view that is empty says nothing."""

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 from functools import cache
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from markupsafe import Markup
 
 from coem.io import new_file
 from coem.report import svg
+from coem.report.choice import PAGE
+from coem.report.facts import facts_of, labels_of, packs_of
 from coem.report.story import brief, plain
 from coem.report.texts import excerpt
-from coem.selection.trust import MEANING
+from coem.report.wording import TRUSTED, VIEWS, trust_in_words
 
 HERE = Path(__file__).parent / "assets"
 NONE = "\u2013"
@@ -23,13 +26,25 @@ SAME = {"n_components": "k", "n_clusters": "k", "n_init": "restarts"}
 FIRST = 25  # documents that are there without JavaScript, and on a page of the search
 
 
-def render(story):
+# The script and the style of the page, in this order; each part is a file of its own.
+SCRIPTS = (
+    *("core.js", "texts.js", "sort.js", "search.js", "filter.js", "documents.js", "read.js"),
+    "paper.js",
+)
+STYLES = ("page.css", "read.css")
+ROOM = "<!-- packs -->"  # no document can write it: its first sign is escaped
+
+
+def render(story, *, full=False):
     """Return the page about a story as HTML.
 
     Parameters
     ----------
     story : Story
         What `tell` returned.
+    full : bool, default=False
+        Put all documents with their whole texts on the page, however large it becomes. Otherwise
+        it has at most 8 MB, and says what is left out.
 
     Returns
     -------
@@ -37,30 +52,48 @@ def render(story):
         One page with its style, pictures and script. Same story, same bytes. It asks for nothing
         from anywhere, and documents are text on it whatever they hold.
     """
-    script, style = asset("page.js"), asset("page.css")
-    return (
-        environment()
-        .get_template("page.html")
-        .render(
-            story=story,
-            noun=story.model["noun"],
-            nouns={"class": "classes"}.get(story.model["noun"], f"{story.model['noun']}s"),
-            style=Markup(style),
-            script=Markup(script),
-            allowed={"script": digest(script), "style": digest(style)},
-            ranked=_ranked(story),
-            search=search_data(story),
-            pictures=pictures(story),
-            made=made(story),
-            silent=[view.name for view in story.views if view.silent],
-            trust=MEANING,
-            first=FIRST,
-            most=svg.MOST,
-        )
+    documents = story.library.all() if full and story.library else story.documents
+    html, facts = _fill(story, documents), embed(facts_of(story, documents))
+    size = sum(len(text.encode("utf-8", "replace")) for text in (html, facts))
+    packed = packs_of(story, documents, math.inf if full else PAGE - size)
+    both = f"{facts[:-1]},{embed(packed.facts)[1:]}"  # two objects as one
+    parts = [element("data", "application/json", both)]
+    parts += [element(f"pack-{n}", "text/plain", " ".join(p)) for n, p in packed.packs.items()]
+    return html.replace(ROOM, "\n".join(parts))
+
+
+def _fill(story, documents):
+    """Return the page without the data of its script."""
+    script = "".join(map(asset, SCRIPTS))
+    style = "".join(map(asset, STYLES))
+    template = environment().get_template("page.html")
+    return template.render(
+        story=story,
+        documents_shown=documents,
+        noun=story.model["noun"],
+        nouns={"class": "classes"}.get(story.model["noun"], f"{story.model['noun']}s"),
+        style=Markup(style),
+        script=Markup(script),
+        allowed={"script": digest(script), "style": digest(style)},
+        ranked=_ranked(story),
+        room=Markup(ROOM),
+        pictures=pictures(story),
+        made=made(story),
+        silent=[view.name for view in story.views if view.silent],
+        links=story.library.links if story.library else {},
+        trust=TRUSTED,
+        labels=labels_of(documents),
+        first=FIRST,
+        most=svg.MOST,
     )
 
 
-def write_report(story, path):
+def element(name, kind, text):
+    """Return a script element that holds data."""
+    return f'<script type="{kind}" id="{name}">{text}</script>'
+
+
+def write_report(story, path, *, full=False):
     """Write the page about a story to a file, whole or not at all.
 
     Parameters
@@ -69,13 +102,15 @@ def write_report(story, path):
         What `tell` returned.
     path : str or Path
         The file; an old one is replaced.
+    full : bool, default=False
+        All documents with their whole texts, however large the page becomes.
 
     Returns
     -------
     path : Path
         The file.
     """
-    html = render(story).encode(errors="replace")  # names of files need not be text
+    html = render(story, full=full).encode(errors="replace")  # names of files need not be text
     with new_file(path) as file:
         file.write(html)
     return Path(path)
@@ -85,8 +120,11 @@ def write_report(story, path):
 
 
 def _ranked(story):
-    """Return groups with their numbers, the largest first; classes have an order of their own."""
-    pairs = [(i, group) for i, group in enumerate(story.groups) if group.gone is None]
+    """Return groups with their numbers, the largest first; classes have an order of their own.
+
+    Groups without documents are no cards. One that was merged into another has none, either.
+    """
+    pairs = [(i, group) for i, group in enumerate(story.groups) if group.size]
     return pairs if story.model["noun"] == "class" else sorted(pairs, key=lambda p: -p[1].share)
 
 
@@ -110,7 +148,7 @@ def pictures(story):
     if len(objective) > 1:
         found["trace"] = svg.line(objective, "The objective after every round", y_label="objective")
     if len(story.trace.get("agreement", ())) > 1:
-        title = "Share of rows on which the views agree, after every round"
+        title = "Share of documents on which the views agree, after every round"
         shares = story.trace["agreement"]
         found["agreeing"] = svg.line(shares, title, y_label="views agree", limits=(0.0, 1.0))
     if story.agreement:
@@ -130,14 +168,16 @@ def pictures(story):
 
 def _agreement_pictures(story):
     a = story.agreement
-    title = "Share of rows on which two views agree"
+    title = "Share of documents on which two views agree"
     matrix = svg.heat(a.matrix, a.names, a.names, title, text=lambda v: f"{v:.0%}", cell=54)
     kept = svg.largest([group.size for group in story.groups])
     rows, numbers = _numbered(story, kept), [str(g) for g in kept]
     tables = []
     for pair in a.pairs:
         counts = np.array(pair.table)[np.ix_(kept, kept)]
-        title = f"Rows by their group in {pair.views[0]} (down) and in {pair.views[1]} (across)"
+        title = (
+            f"Documents by their group in {pair.views[0]} (down) and in {pair.views[1]} (across)"
+        )
         tables.append((pair, _counts(counts, rows, numbers, title)))
     return {"matrix": matrix, "tables": tables}
 
@@ -154,7 +194,7 @@ def _truth_pictures(story):
     rows = svg.largest(table.sum(axis=1))
     columns = svg.largest(table.sum(axis=0))
     which = "Held-out" if t.held_out else "Labelled"
-    title = f"{which} rows by {story.model['noun']} (down) and class (across)"
+    title = f"{which} documents by {story.model['noun']} (down) and class (across)"
     names = [t.classes[c] for c in columns]
     found = {
         "confusion": _counts(table[np.ix_(rows, columns)], _numbered(story, rows), names, title)
@@ -177,30 +217,6 @@ def _counts(counts, rows, columns, title):
 
 def _numbered(story, places):
     return [f"{g} · {story.groups[g].name}" for g in places]
-
-
-def search_data(story):
-    """Return the documents of the search as JSON, column by column, fit for a script element."""
-    d = story.documents
-    columns = {
-        "id": [x.id for x in d],
-        "title": [x.title for x in d] if any(x.title for x in d) else None,
-        "text": [x.excerpt for x in d],
-        "group": [x.group for x in d],
-        "p": [_thousandths(x.probability) for x in d],
-        "second": [x.second for x in d],
-        "p2": [_thousandths(x.second_probability) for x in d],
-        "apart": [None if x.disagreement is None else round(x.disagreement, 2) for x in d],
-        "names": [group.name for group in story.groups],
-    }
-    for name in ("p", "second", "p2", "apart"):
-        if all(value is None for value in columns[name]):
-            columns[name] = None
-    return embed(columns)
-
-
-def _thousandths(probability):
-    return None if probability is None else round(1000 * probability)
 
 
 def embed(value):
@@ -228,7 +244,8 @@ def environment():
         lstrip_blocks=True,
     )
     env.filters |= {"pct": percent, "num": number, "level": level, "brief_text": excerpt}
-    env.globals |= {"bar": svg.bar}
+    env.filters["trust_word"] = trust_in_words
+    env.globals |= {"bar": svg.bar, "views_words": VIEWS, "links": {}}
     return env
 
 

@@ -63,7 +63,7 @@ def _read_clusterer(model, views):
         proba, empty = model.predict_proba(views), _empty_rows(model, views)
     return Reading(
         views=views,
-        noun="cluster",
+        noun="group",
         keys=list(range(len(model.weights_))),
         groups=proba.argmax(axis=1),
         closeness=proba,
@@ -213,7 +213,7 @@ def _read_sphere(model, views):
     k = model.n_clusters
     return Reading(
         views=views,
-        noun="cluster",
+        noun="group",
         keys=list(range(k)),
         groups=groups,
         closeness=np.cos(angles),
@@ -268,7 +268,7 @@ def _read_tree(model, views):
         closeness = directions.cosines(groups, k)
     return Reading(
         views=views,
-        noun="cluster",
+        noun="group",
         keys=list(range(k)),
         groups=groups,
         closeness=closeness,

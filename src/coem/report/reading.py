@@ -18,7 +18,7 @@ class Reading:
     views : Views
         The rows.
     noun : str
-        The word for a group: "cluster", "class", "topic" or "state".
+        The word for a group: "group", "class", "topic" or "state".
     keys : list
         The model's own labels of its groups: numbers, or classes.
     groups : ndarray of shape (n_rows,)

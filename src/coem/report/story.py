@@ -109,6 +109,9 @@ class Story:
         Rows for the search: all of them, or a choice.
     settings : dict
         What the caller wants on the page besides.
+    library : Library or None
+        The texts of all documents, of which the page takes what it has room for. `to_dict` leaves
+        it out.
     """
 
     heading: str
@@ -124,6 +127,7 @@ class Story:
     truth: Truth | None
     documents: list
     settings: dict = field(default_factory=dict)
+    library: object = field(default=None, repr=False)
 
     @property
     def whole(self):
@@ -132,7 +136,8 @@ class Story:
 
     def to_dict(self):
         """Return the story in types that JSON has; NaN and infinities become None."""
-        return plain({f.name: getattr(self, f.name) for f in dataclasses.fields(self)})
+        names = [f.name for f in dataclasses.fields(self) if f.name != "library"]
+        return plain({name: getattr(self, name) for name in names})
 
 
 def plain(value):

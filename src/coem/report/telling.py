@@ -8,11 +8,14 @@ import scipy.sparse as sp
 
 from coem.report.agreement import agree
 from coem.report.choice import Teller
+from coem.report.library import Library
+from coem.report.links import links_of
+from coem.report.marks import marks_of
 from coem.report.readers import read
 from coem.report.recurrence import recurrence
 from coem.report.story import Assignments, Group, Story, ViewFacts, brief, plain
 from coem.report.texts import Texts, clean, excerpt, words_shown
-from coem.report.truth import compare, compare_held_out
+from coem.report.truth import compare, compare_held_out, known_labels
 from coem.report.words import lengths_of, name_groups, names_of, words_of
 from coem.views import as_views
 
@@ -86,14 +89,15 @@ def tell(
     names = _names(reading, words) if naming is None else [clean(name) for name in naming.names]
     shown = words_shown(reading.space, columns) if texts is None else None
     documents = Texts(len(reading.groups), ids, texts, titles, shown)
-    teller = Teller(reading, documents, names)
     known = compare(reading, labels)
+    given = None if known is None else known_labels(labels, len(reading.groups))
+    teller = Teller(reading, documents, names, given)
     truth = known if held_out is None else compare_held_out(reading, labels, held_out)
     agreement = agree(reading, teller.disputed(2 * n_examples))
     groups = _groups(reading, names, words, teller, known, agreement, stability, n_examples)
     groups = groups if naming is None else _merged(groups, naming)
     return Story(
-        heading=clean(heading or _heading(reading)),
+        heading=clean(heading or _heading(reading, settings or {})),
         model=_facts(model, reading),
         n_rows=len(reading.groups),
         views=[_view(reading, name) for name in reading.views.names],
@@ -106,6 +110,12 @@ def tell(
         truth=truth,
         documents=teller.some(groups, agreement),
         settings={clean(k): v for k, v in (settings or {}).items()},
+        library=Library(
+            documents,
+            teller.all,
+            marks_of(reading, columns, documents.titled),
+            links_of(columns, documents),
+        ),
     )
 
 
@@ -148,10 +158,12 @@ def _checked(reading, views):
     return reading
 
 
-def _heading(reading):
-    """Return the default title of the page."""
+def _heading(reading, settings):
+    """Return the default title of the page; it begins with the file if the settings name one."""
     what = {"class": "classes", "topic": "topics", "state": "states"}.get(reading.noun, "groups")
-    return f"{len(reading.groups):,} rows in {reading.n_whole} {what}"
+    file = f"{settings['file']}: " if "file" in settings else ""
+    n_groups = int((reading.sizes > 0).sum()) if what == "groups" else reading.n_whole
+    return f"{file}{len(reading.groups):,} documents in {n_groups} {what}"
 
 
 def _names(reading, words):

@@ -55,6 +55,16 @@ class Texts:
         self._titles = titles if titles is None else list(titles)
         self._words = words
 
+    @property
+    def there(self):
+        """Whether there are texts, and not words alone."""
+        return self._texts is not None
+
+    @property
+    def titled(self):
+        """Whether there are titles."""
+        return self._titles is not None
+
     def title(self, row):
         """Return the title of a row, or nothing."""
         return "" if self._titles is None else excerpt(self._titles[row], 120)
@@ -65,13 +75,21 @@ class Texts:
             return excerpt(self._texts[row], length)
         return "" if self._words is None else excerpt(self._words(row), length)
 
+    def whole(self, row):
+        """Return the text of a row, or all its words."""
+        if self._texts is None:
+            return "" if self._words is None else clean(self._words(row, None))
+        text = self._texts[row]
+        nothing = text is None or text != text
+        return "" if nothing else clean(str(text).replace("\r\n", "\n").strip())
+
 
 def words_shown(space, names, n=12):
-    """Return a function from a row to its words of the largest weight, view after view."""
+    """Return a function from a row to its n words of the largest weight, view after view."""
     shown = [(rows, names[view]) for view, rows in space.rows.items() if view in names]
     shown = [(rows, columns) for rows, columns in shown if hasattr(rows, "indptr")]
 
-    def words(row):
+    def words(row, n=n):
         found = []
         for rows, columns in shown:
             inside = slice(rows.indptr[row], rows.indptr[row + 1])

@@ -92,6 +92,16 @@ def compare(reading, labels):
     )
 
 
+def known_labels(labels, n_rows):
+    """Return the label of every row as text, None where it is not known; None without labels."""
+    if labels is None:
+        return None
+    knowledge = read_knowledge(labels, n_rows)
+    names = [str(c) for c in knowledge.classes.tolist()]
+    rows = zip(knowledge.exact.tolist(), knowledge.codes.tolist(), strict=True)
+    return [names[code] if exact else None for exact, code in rows]
+
+
 def compare_held_out(reading, labels, held_out):
     """Return what labels say of the predictions for rows whose labels were held out.
 

@@ -24,6 +24,7 @@ class Words(NamedTuple):
 
     descriptive: list  # of Word, by p(word | group)
     discriminating: list  # of Word, by the weighted log-likelihood ratio, or standard scores
+    means: dict = {}  # of columns of numbers: word -> (mean of the group, mean of all)  # noqa: RUF012
 
 
 def group_words(model, X, *, feature_names=None, n=12):
@@ -96,9 +97,7 @@ def words_of(reading, names, n=12):
 
 def _of_view(reading, view, matrix, names, n):
     """Return the words of every group in one view, or None if it has none to show."""
-    table, locate = reading.tables.get(view), reading.locate.get(view, int)
-    if table is None and sp.issparse(matrix) and matrix.nnz and matrix.data.min() >= 0:
-        table, locate = _shares(matrix, reading), int
+    table, locate = table_of(reading, view, matrix)
     if table is None:
         return _standing_out(matrix, reading, names, n) if names else None
     telling = wllr(table, reading.weights) if len(table) > 1 else table
@@ -111,6 +110,14 @@ def _of_view(reading, view, matrix, names, n):
         return [Word(_name(locate(f), names, view), float(values[group][f])) for f in kept]
 
     return [Words(best(table, g), best(telling, g)) for g in range(len(table))]
+
+
+def table_of(reading, view, matrix):
+    """Return p(feature | group) of a view or None, and what maps a feature to its column."""
+    table, locate = reading.tables.get(view), reading.locate.get(view, int)
+    if table is None and sp.issparse(matrix) and matrix.nnz and matrix.data.min() >= 0:
+        return _shares(matrix, reading), int
+    return table, locate
 
 
 def _shares(matrix, reading):
@@ -133,10 +140,13 @@ def _standing_out(matrix, reading, names, n):
         if not inside.any():
             out.append(Words([], []))
             continue
-        off = values[inside].mean(axis=0) - values[there].mean(axis=0)
+        own, whole = values[inside].mean(axis=0), values[there].mean(axis=0)
+        off = own - whole
         score = off / np.where(spread > 0, spread, np.inf)
         top = np.argsort(-np.abs(score), kind="stable")[:n]
-        out.append(Words([], [Word(names[f], float(score[f])) for f in top if score[f] != 0]))
+        top = [f for f in top.tolist() if score[f] != 0]
+        means = {names[f]: (float(own[f]), float(whole[f])) for f in top}
+        out.append(Words([], [Word(names[f], float(score[f])) for f in top], means))
     return out
 
 
