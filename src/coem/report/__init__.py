@@ -1,6 +1,7 @@
 """A page about a fitted model that you can show to a colleague."""
 
 from coem.report.choice import Document
+from coem.report.map import DocumentMap
 from coem.report.page import render, write_report
 from coem.report.readers import read
 from coem.report.reading import Reading
@@ -12,6 +13,7 @@ from coem.report.words import group_words, name_groups
 __all__ = [
     "Assignments",
     "Document",
+    "DocumentMap",
     "Group",
     "Reading",
     "SegmentStory",

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from coem.io import new_file
 from coem.report import svg
+from coem.report.chart import chart
 from coem.report.story import brief, plain
 from coem.report.texts import excerpt
 from coem.selection.trust import MEANING
@@ -20,6 +21,7 @@ HERE = Path(__file__).parent / "assets"
 NONE = "\u2013"
 # What parameters of models are called by the program.
 SAME = {"n_components": "k", "n_clusters": "k", "n_init": "restarts"}
+SCRIPTS, STYLES = ("page.js", "map.js"), ("page.css", "map.css")
 FIRST = 25  # documents that are there without JavaScript, and on a page of the search
 
 
@@ -37,7 +39,7 @@ def render(story):
         One page with its style, pictures and script. Same story, same bytes. It asks for nothing
         from anywhere, and documents are text on it whatever they hold.
     """
-    script, style = asset("page.js"), asset("page.css")
+    script, style = joined(SCRIPTS), joined(STYLES)
     return (
         environment()
         .get_template("page.html")
@@ -51,6 +53,7 @@ def render(story):
             ranked=_ranked(story),
             search=search_data(story),
             pictures=pictures(story),
+            chart=chart(story),
             made=made(story),
             silent=[view.name for view in story.views if view.silent],
             trust=MEANING,
@@ -236,6 +239,11 @@ def environment():
 def asset(name):
     """Return the text of a file of the page."""
     return (HERE / name).read_text(encoding="utf-8")
+
+
+def joined(names):
+    """Return the texts of some files of the page, one after the other."""
+    return "\n".join(map(asset, names))
 
 
 def digest(text):

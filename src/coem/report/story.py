@@ -103,6 +103,8 @@ class Story:
         Rows for the search: all of them, or a choice.
     settings : dict
         What the caller wants on the page besides.
+    places : ndarray of shape (n_rows, 2) or None
+        The map: a point for each row, from 0 to 1. See `DocumentMap`.
     """
 
     heading: str
@@ -118,6 +120,7 @@ class Story:
     truth: Truth | None
     documents: list
     settings: dict = field(default_factory=dict)
+    places: np.ndarray | None = None
 
     def to_dict(self):
         """Return the story in types that JSON has; NaN and infinities become None."""

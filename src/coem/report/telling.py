@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from coem.report.agreement import agree
 from coem.report.choice import Teller
+from coem.report.map import DocumentMap
 from coem.report.readers import read
 from coem.report.recurrence import recurrence
 from coem.report.story import Assignments, Group, Story, ViewFacts, brief, plain
@@ -34,6 +35,7 @@ def tell(
     settings=None,
     heading=None,
     n_examples=5,
+    map=True,
 ):
     """Return the story of a fitted model.
 
@@ -69,6 +71,8 @@ def tell(
         Title of the page.
     n_examples : int, default=5
         Number of typical and of doubtful documents per group.
+    map : bool, default=True
+        Place the documents on a map. It takes some seconds for 20,000 documents.
 
     Returns
     -------
@@ -100,6 +104,7 @@ def tell(
         truth=truth,
         documents=teller.some(groups, agreement),
         settings={clean(k): v for k, v in (settings or {}).items()},
+        places=DocumentMap(model).fit(views, reading).places_ if map else None,
     )
 
 

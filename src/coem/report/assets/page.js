@@ -51,6 +51,7 @@
   let order = data.id.map((_, i) => i);
   let found = order;
   let start = 0;
+  const masks = new Map(); // filters of other parts of the page, by name
 
   function element(name, text, kind) {
     const node = document.createElement(name);
@@ -126,7 +127,7 @@
         `${id}\n${data.title ? data.title[i] : ""}\n${data.text[i]}`.toLowerCase());
     }
     const group = $("choice").value;
-    found = order.filter(i =>
+    found = order.filter(i => [...masks.values()].every(passes => passes(i)) &&
       (group === "" || data.group[i] === Number(group)) && asked.every(word => hay[i].includes(word)));
     start = 0;
     show();
@@ -157,6 +158,22 @@
   $("search").hidden = false;
   document.querySelector(".pager").hidden = false;
   search();
+
+  // -- for other parts of the page ------------------------------------------------------------
+
+  window.coem = {
+    data,
+    filter(name, passes) {
+      if (passes) masks.set(name, passes); else masks.delete(name);
+      search();
+    },
+    open(i) {
+      start = PAGE * Math.floor(Math.max(found.indexOf(i), 0) / PAGE);
+      show();
+      const row = body.rows[found.indexOf(i) - start];
+      if (row) row.scrollIntoView({ block: "center" });
+    },
+  };
 
   // -- paper ----------------------------------------------------------------------------------
 
