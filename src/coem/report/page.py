@@ -15,13 +15,15 @@ from coem.report import svg
 from coem.report.chart import chart
 from coem.report.story import brief, plain
 from coem.report.texts import excerpt
+from coem.report.tree import dendrogram
 from coem.selection.trust import MEANING
 
 HERE = Path(__file__).parent / "assets"
 NONE = "\u2013"
 # What parameters of models are called by the program.
 SAME = {"n_components": "k", "n_clusters": "k", "n_init": "restarts"}
-SCRIPTS, STYLES = ("page.js", "map.js"), ("page.css", "map.css")
+SCRIPTS = "page.js", "map.js", "tree.js"
+STYLES = "page.css", "map.css", "tree.css"
 FIRST = 25  # documents that are there without JavaScript, and on a page of the search
 
 
@@ -54,6 +56,7 @@ def render(story):
             search=search_data(story),
             pictures=pictures(story),
             chart=chart(story),
+            tree=story.tree and dendrogram(story.tree, [group.name for group in story.groups]),
             made=made(story),
             silent=[view.name for view in story.views if view.silent],
             trust=MEANING,

@@ -9,6 +9,7 @@ import numpy as np
 
 from coem.report.agreement import Agreement
 from coem.report.texts import clean
+from coem.report.tree import Tree
 from coem.report.truth import Truth
 
 
@@ -105,6 +106,8 @@ class Story:
         What the caller wants on the page besides.
     places : ndarray of shape (n_rows, 2) or None
         The map: a point for each row, from 0 to 1. See `DocumentMap`.
+    tree : Tree or None
+        Which groups are close; None if there are fewer than three with rows.
     """
 
     heading: str
@@ -121,6 +124,7 @@ class Story:
     documents: list
     settings: dict = field(default_factory=dict)
     places: np.ndarray | None = None
+    tree: Tree | None = None
 
     def to_dict(self):
         """Return the story in types that JSON has; NaN and infinities become None."""

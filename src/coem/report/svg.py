@@ -58,7 +58,7 @@ def line(values, title, *, x_label="round", y_label="", size=(560, 220), limits=
     path = " ".join(f"{x:.1f},{v:.1f}" for x, v in points)
     parts += [tag("polyline", class_="curve", points=path)]
     parts += [_dot(x, v, 2.5) for x, v in points] if len(points) <= 60 else []
-    return _picture(parts, title, size)
+    return picture(parts, title, size)
 
 
 def reliability(confidence, accuracy, rows, title, *, said=None, size=(340, 320)):
@@ -89,7 +89,7 @@ def reliability(confidence, accuracy, rows, title, *, said=None, size=(340, 320)
     for c, a, n in there:
         hint = f"{n:,} rows: probability {c:.2f}, {said or 'right'} {a:.2f}"
         parts.append(_dot(across(c), down(a), 3 + 9 * math.sqrt(n / whole), hint))
-    return _picture(parts, title, size)
+    return picture(parts, title, size)
 
 
 def heat(values, rows, columns, title, *, text="{}", cell=30, shade=None):
@@ -130,7 +130,7 @@ def heat(values, rows, columns, title, *, text="{}", cell=30, shade=None):
                 parts.append(_cell(left + cell * j, y, cell, shade[i, j], label, hint))
     frame = {"x": left, "y": top, "width": cell * len(columns), "height": cell * len(rows)}
     parts.append(tag("rect", class_="frame", **frame))
-    return _picture(parts, title, size)
+    return picture(parts, title, size)
 
 
 def largest(sizes, most=MOST):
@@ -202,11 +202,12 @@ def _dot(x, y, radius, hint=""):
     return tag("circle", body, class_="dot", cx=round(x, 1), cy=round(y, 1), r=round(radius, 1))
 
 
-def _picture(parts, title, size):
+def picture(parts, title, size, role="img"):
+    """Return a picture of some elements; links in it can only be followed if it is a "group"."""
     width, height = (math.ceil(side) for side in size)
     body = tag("title", title) + Markup("").join(parts)
     box = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height}
-    return tag("svg", body, class_="picture", role="img", aria_label=title, **box)
+    return tag("svg", body, class_="picture", role=role, aria_label=title, **box)
 
 
 def tag(name, body="", **attributes):

@@ -12,6 +12,7 @@ from coem.report.readers import read
 from coem.report.recurrence import recurrence
 from coem.report.story import Assignments, Group, Story, ViewFacts, brief, plain
 from coem.report.texts import Texts, clean, excerpt, words_shown
+from coem.report.tree import tree_of
 from coem.report.truth import compare, compare_held_out
 from coem.report.words import lengths_of, name_groups, names_of, words_of
 from coem.views import as_views
@@ -105,6 +106,7 @@ def tell(
         documents=teller.some(groups, agreement),
         settings={clean(k): v for k, v in (settings or {}).items()},
         places=DocumentMap(model).fit(views, reading).places_ if map else None,
+        tree=tree_of(reading),
     )
 
 
