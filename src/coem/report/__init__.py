@@ -8,6 +8,7 @@ from coem.report.reading import Reading
 from coem.report.segments import SegmentStory, render_segments, tell_segments, write_segments
 from coem.report.story import Assignments, Group, Story
 from coem.report.telling import assign, tell
+from coem.report.timeline import Timeline
 from coem.report.tree import Tree
 from coem.report.words import group_words, name_groups
 
@@ -19,6 +20,7 @@ __all__ = [
     "Reading",
     "SegmentStory",
     "Story",
+    "Timeline",
     "Tree",
     "assign",
     "group_words",

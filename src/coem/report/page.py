@@ -15,6 +15,7 @@ from coem.report import svg
 from coem.report.chart import chart
 from coem.report.story import brief, plain
 from coem.report.texts import excerpt
+from coem.report.timeline import columns
 from coem.report.tree import dendrogram
 from coem.selection.trust import MEANING
 
@@ -234,7 +235,7 @@ def environment():
         lstrip_blocks=True,
     )
     env.filters |= {"pct": percent, "num": number, "level": level, "brief_text": excerpt}
-    env.globals |= {"bar": svg.bar}
+    env.globals |= {"bar": svg.bar, "columns": columns}
     return env
 
 

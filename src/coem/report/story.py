@@ -9,6 +9,7 @@ import numpy as np
 
 from coem.report.agreement import Agreement
 from coem.report.texts import clean
+from coem.report.timeline import Timeline
 from coem.report.tree import Tree
 from coem.report.truth import Truth
 
@@ -108,6 +109,8 @@ class Story:
         The map: a point for each row, from 0 to 1. See `DocumentMap`.
     tree : Tree or None
         Which groups are close; None if there are fewer than three with rows.
+    timeline : Timeline or None
+        The groups over time, if there are dates in more than one period.
     """
 
     heading: str
@@ -125,6 +128,7 @@ class Story:
     settings: dict = field(default_factory=dict)
     places: np.ndarray | None = None
     tree: Tree | None = None
+    timeline: Timeline | None = None
 
     def to_dict(self):
         """Return the story in types that JSON has; NaN and infinities become None."""

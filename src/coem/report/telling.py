@@ -12,6 +12,7 @@ from coem.report.readers import read
 from coem.report.recurrence import recurrence
 from coem.report.story import Assignments, Group, Story, ViewFacts, brief, plain
 from coem.report.texts import Texts, clean, excerpt, words_shown
+from coem.report.timeline import timeline_of
 from coem.report.tree import tree_of
 from coem.report.truth import compare, compare_held_out
 from coem.report.words import lengths_of, name_groups, names_of, words_of
@@ -30,6 +31,7 @@ def tell(
     ids=None,
     texts=None,
     titles=None,
+    dates=None,
     labels=None,
     held_out=None,
     stability=None,
@@ -57,6 +59,8 @@ def tell(
         Names of the columns; a sequence if there is one view.
     ids, texts, titles : sequences of length n_rows, optional
         Id, text and title of each document. Without `texts`, documents are shown by their words.
+    dates : Dates or sequence of length n_rows, optional
+        Dates of the documents, as `coem.text.dates.read_dates` takes them.
     labels : array of shape (n_rows,), optional
         Known classes to compare the groups with; -1, None, NaN or "" for a row without one.
     held_out : HeldOut or dict, optional
@@ -107,6 +111,7 @@ def tell(
         settings={clean(k): v for k, v in (settings or {}).items()},
         places=DocumentMap(model).fit(views, reading).places_ if map else None,
         tree=tree_of(reading),
+        timeline=None if dates is None else timeline_of(reading, dates, columns),
     )
 
 
