@@ -71,18 +71,20 @@ def _story(
     told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int, same: bool
 ) -> Any:
     """Return what there is to tell about a run, from its record and its model."""
+    from coem.recipes.dates import dates_of
     from coem.recipes.labels import labels_of
     from coem.recipes.result import story_of
 
-    column = told["arguments"].get("label")
-    if not same and column not in documents.table.column_names:
-        column = None  # other documents need have no classes
+    column, date = (told["arguments"].get(name) for name in ("label", "date"))
+    if not same:  # other documents need have no classes and dates
+        column, date = (c if c in documents.table.column_names else None for c in (column, date))
     return story_of(
         saved.model,
         views,
         saved.reader,
         documents,
         told["arguments"],
+        dates=dates_of(documents, date),
         labels=labels_of(documents, column) if column else None,
         held_out=told.get("held_out") if same else None,
         stability=told.get("stability") if same else None,

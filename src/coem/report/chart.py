@@ -62,7 +62,9 @@ def _marks(groups):
 
     The largest groups have different colours; shapes tell those of one colour apart.
     """
-    order = sorted((g for g, group in enumerate(groups) if group.size), key=lambda g: -groups[g].size)
+    order = sorted(
+        (g for g, group in enumerate(groups) if group.size), key=lambda g: -groups[g].size
+    )
     return [(g, i % COLOURS, SHAPES[i // COLOURS % len(SHAPES)]) for i, g in enumerate(order)]
 
 
@@ -113,7 +115,9 @@ def _picture(places, groups, marks, labels):
     for group, colour, shape in marks:
         own = np.unique(spots[groups == group], axis=0)
         path = _path(own, shape)
-        parts.append(svg.tag("path", class_=f"{'dots' if shape == 'disc' else 'solid'} m{colour}", d=path))
+        parts.append(
+            svg.tag("path", class_=f"{'dots' if shape == 'disc' else 'solid'} m{colour}", d=path)
+        )
     taken = []
     for _, x, y, text in labels:
         box = _box(x, y, text)
@@ -123,7 +127,9 @@ def _picture(places, groups, marks, labels):
             parts.append(svg.tag("text", text, class_="mid place", **at))
     box = {"viewBox": f"-10 -10 {SIDE + 20} {SIDE + 20}"}
     name = "Map of the documents, by group"
-    return svg.tag("svg", Markup("").join(parts), class_="map-paper", role="img", aria_label=name, **box)
+    return svg.tag(
+        "svg", Markup("").join(parts), class_="map-paper", role="img", aria_label=name, **box
+    )
 
 
 def _path(spots, shape):

@@ -126,7 +126,12 @@ def _words(reading, rows, period, n, names):
     )
     words = words_of(found, names, 3 * N_WORDS)
     said = name_groups(words, N_WORDS, lengths_of(found.views))
-    return [text if any(views.values()) else "" for text, views in zip(said, words, strict=True)]
+    return [text if _tells(views) else "" for text, views in zip(said, words, strict=True)]
+
+
+def _tells(views):
+    """Return whether any word of a period is more frequent in it than in the others."""
+    return any(word.weight > 0 for found in views.values() for word in found.discriminating)
 
 
 def columns(counts, periods, title):
@@ -137,5 +142,7 @@ def columns(counts, periods, title):
         height = HEIGHT * count / top
         at = {"x": i * width, "y": HEIGHT - height, "width": width - 1.5, "height": height}
         hint = svg.tag("title", f"{period}: {count:,}")
-        parts.append(svg.tag("rect", hint, class_="fill", **{k: round(v, 1) for k, v in at.items()}))
+        parts.append(
+            svg.tag("rect", hint, class_="fill", **{k: round(v, 1) for k, v in at.items()})
+        )
     return svg.picture(parts, title, (520, HEIGHT))

@@ -12,11 +12,12 @@ LEAST = 0.5  # the share of rows that must have a value, for a column to be gues
 SAMPLE = 1000  # rows that a guess looks at, evenly spread
 EXAMPLE = 3  # values that a message shows
 CALLED = re.compile(
-    r"date|time|datum|zeit|created|published|posted|sent|updated|stamp|epoch|^day$|^year$|^jahr$", re.I
+    r"date|time|datum|zeit|created|published|posted|sent|updated|stamp|epoch|^day$|^year$|^jahr$",
+    re.I,
 )
 SPAN = datetime(1970, 1, 1), datetime(2100, 1, 1)  # of numbers that are taken for seconds
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _NAMES = {name: i + 1 for i, name in enumerate(_MONTHS)}
 _NAMES |= {"mär": 3, "mae": 3, "mai": 5, "okt": 10, "dez": 12}
 _NAME = r"(?P<name>[A-Za-zä]{3})[a-zä]*\.?"
@@ -114,9 +115,13 @@ def read_dates(values):
     if not good.any() or good.sum() < MOST * there.sum():
         bad = [value for value, ok, is_ in zip(values, good, there, strict=True) if is_ and not ok]
         shown = ", ".join(repr(value)[:40] for value in bad[:EXAMPLE]) or "all are empty"
-        raise ValueError(f"{int((there & ~good).sum())} of {there.sum()} values are no dates: {shown}")
+        raise ValueError(
+            f"{int((there & ~good).sum())} of {there.sum()} values are no dates: {shown}"
+        )
     slashes = US if month_first else BRITISH
-    ways = Counter(slashes if w == "slashes" else w for (w, _), ok in zip(found, good, strict=True) if ok)
+    ways = Counter(
+        slashes if w == "slashes" else w for (w, _), ok in zip(found, good, strict=True) if ok
+    )
     moments = np.array([np.datetime64("NaT") if m is None else m for m in read], dtype="M8[s]")
     return Dates(moments, [way for way, _ in ways.most_common()], int((there & ~good).sum()))
 
@@ -222,7 +227,11 @@ def _holds_dates(name, column):
     values = column.take(rows).to_pylist()
     there = [value for value in values if value is not None]
     numbers = any(isinstance(value, int | float) or str(value).isdigit() for value in there[:50])
-    if not there or isinstance(there[0], list | dict | bool) or (numbers and not CALLED.search(name)):
+    if (
+        not there
+        or isinstance(there[0], list | dict | bool)
+        or (numbers and not CALLED.search(name))
+    ):
         return False
     try:
         dates = read_dates(values)
