@@ -31,12 +31,9 @@ NEAREST, SOME = 10, 2000
 
 
 def main(names):
-    rows = []
+    heads = ["map", "trustworthiness", "continuity", "overlap", "same group", "same class"]
     for name in names:
-        rows += [[name, *row] for row in compared(name)]
-        print(f"{name} is done", file=sys.stderr, flush=True)
-    heads = ["set", "map", "trustworthiness", "continuity", "overlap"]
-    print(table([*heads, "same group", "same class", "seconds"], rows))
+        print(f"{name}\n\n{table([*heads, 'seconds'], list(compared(name)))}\n", flush=True)
 
 
 def compared(name):
