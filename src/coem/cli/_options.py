@@ -154,6 +154,14 @@ plain_option = click.option(
     "--plain", is_flag=True, help="FILE is one plain text, as a .txt file is in any case."
 )
 
+date_option = click.option(
+    "--date",
+    metavar="COLUMN",
+    default="auto",
+    show_default=True,
+    help="Dates of the documents, for the page: a column, none, or auto, which looks for one.",
+)
+
 evidence_option = click.option(
     "--evidence",
     type=click.Choice(["auto", "fixed"]),

@@ -6,6 +6,7 @@ import click
 
 from coem.cli._options import (
     config_option,
+    date_option,
     evidence_option,
     folder_options,
     full_option,
@@ -47,6 +48,7 @@ class Weight(click.ParamType):
 @click.command("classify", epilog=EXAMPLE)
 @source_argument
 @view_options
+@date_option
 @latent_option
 @evidence_option
 @click.option(

@@ -6,6 +6,7 @@ import click
 
 from coem.cli._options import (
     config_option,
+    date_option,
     evidence_option,
     fitting_options,
     folder_options,
@@ -36,6 +37,7 @@ Examples:
 @click.command("cluster", epilog=EXAMPLE)
 @source_argument
 @view_options
+@date_option
 @latent_option
 @click.option(
     "--method",

@@ -89,26 +89,26 @@ def story_again(
     **more: Any,
 ) -> Any:
     """Return what there is to tell about a run, from its record and its model."""
+    from coem.recipes.dates import dates_of
     from coem.recipes.label_files import join_labels
     from coem.recipes.labels import label_column, labels_of
     from coem.recipes.listener import Listener
     from coem.recipes.result import story_of
 
-    column, file = (told["arguments"].get(name) for name in ("label", "labels"))
+    column, file, date = (told["arguments"].get(name) for name in ("label", "labels", "date"))
     if file and same:
         documents, _ = join_labels(documents, file, column, Listener(), skip_bad=True)
-    if (
-        not same
-        and column
-        and label_column(column, documents.table) not in (documents.table.column_names)
-    ):
-        column = None  # other documents need have no classes
+    if not same:  # other documents need have no classes and dates
+        there = documents.table.column_names
+        column = column if column and label_column(column, documents.table) in there else None
+        date = date if date in there else None
     return story_of(
         saved.model,
         views,
         saved.reader,
         documents,
         told["arguments"],
+        dates=dates_of(documents, date),
         labels=labels_of(documents, column) if column else None,
         held_out=told.get("held_out") if same else None,
         stability=told.get("stability") if same else None,

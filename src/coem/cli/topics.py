@@ -6,6 +6,7 @@ import click
 
 from coem.cli._options import (
     config_option,
+    date_option,
     folder_options,
     full_option,
     machine_options,
@@ -28,6 +29,7 @@ Examples:
 @click.command("topics", epilog=EXAMPLE)
 @source_argument
 @view_options
+@date_option
 @click.option(
     "-k", "--k", type=click.IntRange(1), default=TOPICS, show_default=True, help="How many."
 )

@@ -39,6 +39,7 @@ def classify(
     text: Any = None,
     views: Any = None,
     id: str | None = None,
+    date: str | None = "auto",
     stop_words: Any = STOP_WORDS,
     min_df: int = MIN_DF,
     max_df: float = MAX_DF,
@@ -66,7 +67,7 @@ def classify(
 
     Parameters
     ----------
-    table, text, views, id : table or path, and what is in it
+    table, text, views, id, date : table or path, and what is in it
         As in `cluster`.
     label : str
         The column of the classes, which become text. Empty, NA, NaN, None, null and -1 mark rows

@@ -48,6 +48,7 @@ def cluster(
     text: Any = None,
     views: Any = None,
     id: str | None = None,
+    date: str | None = "auto",
     stop_words: Any = STOP_WORDS,
     min_df: int = MIN_DF,
     max_df: float = MAX_DF,
@@ -90,6 +91,11 @@ def cluster(
     id : str, optional
         The column with the ids of the rows. Otherwise a column "id", or their numbers from 1;
         "none" takes the numbers in any case.
+    date : str, "auto" or None, default="auto"
+        The column with the dates of the rows, for the page: groups over time, and the words of a
+        period. They have no part in finding groups. "auto" takes the first column that looks like
+        dates, if there is one, and `notes` says which; None takes none. See
+        `coem.text.dates.read_dates` for the ways of writing that are known.
     stop_words : {"english", None} or list of str
         Words that do not count.
     min_df : int, default=2

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from coem.checks import check_choice
 from coem.io import new_folder
+from coem.recipes.dates import date_of, dates_of
 from coem.recipes.defaults import FORMATS
 from coem.recipes.documents import Documents, read_documents
 from coem.recipes.listener import Listener
@@ -190,10 +191,12 @@ class Job:
     documents: Documents
     listener: Listener
     started: float
+    dates: Any = None  # of the rows, if there is a column of dates
 
     def tell(self, model: Any, views: Any, reader: Any, **more: Any) -> Any:
         """Return what there is to tell; `more` is for `coem.report.tell`."""
-        return story_of(model, views, reader, self.documents, self.settings, **more)
+        about = model, views, reader, self.documents, self.settings
+        return story_of(*about, dates=self.dates, **more)
 
     def result(self, model: Any, views: Any, reader: Any, story: Any, **more: Any) -> Result:
         """Return what was found; `more` are fields of `Result`."""
@@ -222,7 +225,10 @@ def begin(verb: str, given: dict[str, Any]) -> Job:
     listener = Listener() if given["listener"] is None else given["listener"]
     reading = {name: settings[name] for name in READING if name in settings}
     documents = read_documents(given["table"], listener, id=settings["id"], **reading)
-    return Job(verb, settings, documents, listener, started)
+    if "date" in settings:
+        settings["date"] = date_of(settings["date"], documents, listener)
+    dates = dates_of(documents, settings.get("date"))
+    return Job(verb, settings, documents, listener, started, dates)
 
 
 def story_of(

@@ -34,6 +34,7 @@ def topics(
     text: Any = None,
     views: Any = None,
     id: str | None = None,
+    date: str | None = "auto",
     stop_words: Any = STOP_WORDS,
     min_df: int = MIN_DF,
     max_df: float = MAX_DF,
@@ -57,7 +58,7 @@ def topics(
 
     Parameters
     ----------
-    table, text, views, id : table or path, and what is in it
+    table, text, views, id, date : table or path, and what is in it
         As in `cluster`; there must be one view of words or lists.
     stop_words, min_df, max_df, max_features, ngrams : optional
         Which words count, as in `cluster`.

@@ -13,10 +13,13 @@ from markupsafe import Markup
 
 from coem.io import new_file
 from coem.report import svg
+from coem.report.chart import chart
 from coem.report.choice import PAGE
 from coem.report.facts import facts_of, labels_of, packs_of
 from coem.report.story import brief, plain
 from coem.report.texts import excerpt
+from coem.report.timeline import columns
+from coem.report.tree import dendrogram
 from coem.report.wording import TRUSTED, VIEWS, trust_in_words
 
 HERE = Path(__file__).parent / "assets"
@@ -29,9 +32,9 @@ FIRST = 25  # documents that are there without JavaScript, and on a page of the 
 # The script and the style of the page, in this order; each part is a file of its own.
 SCRIPTS = (
     *("core.js", "texts.js", "sort.js", "search.js", "filter.js", "documents.js", "read.js"),
-    "paper.js",
+    *("map.js", "tree.js", "paper.js"),
 )
-STYLES = ("page.css", "read.css")
+STYLES = ("page.css", "read.css", "map.css", "tree.css")
 ROOM = "<!-- packs -->"  # no document can write it: its first sign is escaped
 
 
@@ -64,8 +67,7 @@ def render(story, *, full=False):
 
 def _fill(story, documents):
     """Return the page without the data of its script."""
-    script = "".join(map(asset, SCRIPTS))
-    style = "".join(map(asset, STYLES))
+    script, style = joined(SCRIPTS), joined(STYLES)
     template = environment().get_template("page.html")
     return template.render(
         story=story,
@@ -78,6 +80,8 @@ def _fill(story, documents):
         ranked=_ranked(story),
         room=Markup(ROOM),
         pictures=pictures(story),
+        chart=chart(story, documents),
+        tree=story.tree and dendrogram(story.tree, [group.name for group in story.groups]),
         made=made(story),
         silent=[view.name for view in story.views if view.silent],
         links=story.library.links if story.library else {},
@@ -245,7 +249,7 @@ def environment():
     )
     env.filters |= {"pct": percent, "num": number, "level": level, "brief_text": excerpt}
     env.filters["trust_word"] = trust_in_words
-    env.globals |= {"bar": svg.bar, "views_words": VIEWS, "links": {}}
+    env.globals |= {"bar": svg.bar, "columns": columns, "views_words": VIEWS, "links": {}}
     return env
 
 
@@ -253,6 +257,11 @@ def environment():
 def asset(name):
     """Return the text of a file of the page."""
     return (HERE / name).read_text(encoding="utf-8")
+
+
+def joined(names):
+    """Return the texts of some files of the page, one after the other."""
+    return "\n".join(map(asset, names))
 
 
 def digest(text):

@@ -9,6 +9,8 @@ import numpy as np
 
 from coem.report.agreement import Agreement
 from coem.report.texts import clean
+from coem.report.timeline import Timeline
+from coem.report.tree import Tree
 from coem.report.truth import Truth
 
 
@@ -112,6 +114,12 @@ class Story:
     library : Library or None
         The texts of all documents, of which the page takes what it has room for. `to_dict` leaves
         it out.
+    places : ndarray of shape (n_rows, 2) or None
+        The map: a point for each row, from 0 to 1. See `DocumentMap`.
+    tree : Tree or None
+        Which groups are close; None if there are fewer than three with rows.
+    timeline : Timeline or None
+        The groups over time, if there are dates in more than one period.
     """
 
     heading: str
@@ -128,6 +136,9 @@ class Story:
     documents: list
     settings: dict = field(default_factory=dict)
     library: object = field(default=None, repr=False)
+    places: np.ndarray | None = None
+    tree: Tree | None = None
+    timeline: Timeline | None = None
 
     @property
     def whole(self):

@@ -13,22 +13,22 @@ MOST = 40  # rows and columns of a heat map
 def bar(share, whole=1.0):
     """Return a bar whose length is a share of the whole."""
     width = 100 * min(max(share / whole, 0.0), 1.0) if whole > 0 else 0.0
-    track = _tag("rect", class_="track", width=100, height=6)
-    body = track + _tag("rect", class_="fill", width=round(width, 2), height=6)
+    track = tag("rect", class_="track", width=100, height=6)
+    body = track + tag("rect", class_="fill", width=round(width, 2), height=6)
     frame = {"viewBox": "0 0 100 6", "preserveAspectRatio": "none", "aria-hidden": "true"}
-    return _tag("svg", body, class_="bar", **frame)
+    return tag("svg", body, class_="bar", **frame)
 
 
 def block(start, width, colour, title):
     """Return a part of a stripe, which tells what it is."""
-    text = _tag("title", escape(title))
-    return _tag("rect", text, class_=colour, x=start, width=width, height=1)
+    text = tag("title", escape(title))
+    return tag("rect", text, class_=colour, x=start, width=width, height=1)
 
 
 def stripe(blocks, length, label):
     """Return blocks side by side, as wide as there is room."""
     frame = {"viewBox": f"0 0 {length} 1", "preserveAspectRatio": "none", "aria-label": label}
-    return _tag("svg", Markup("").join(blocks), class_="strip", role="img", **frame)
+    return tag("svg", Markup("").join(blocks), class_="strip", role="img", **frame)
 
 
 def line(values, title, *, x_label="round", y_label="", size=(560, 220), limits=None):
@@ -56,9 +56,9 @@ def line(values, title, *, x_label="round", y_label="", size=(560, 220), limits=
     parts += _axis_x(steps, lambda v: place(v, low)[0], height - bottom)
     parts += _labels(x_label, y_label, left, width - right, top, height)
     path = " ".join(f"{x:.1f},{v:.1f}" for x, v in points)
-    parts += [_tag("polyline", class_="curve", points=path)]
+    parts += [tag("polyline", class_="curve", points=path)]
     parts += [_dot(x, v, 2.5) for x, v in points] if len(points) <= 60 else []
-    return _picture(parts, title, size)
+    return picture(parts, title, size)
 
 
 def reliability(confidence, accuracy, rows, title, *, said=None, size=(340, 320)):
@@ -81,15 +81,15 @@ def reliability(confidence, accuracy, rows, title, *, said=None, size=(340, 320)
     upright = "share that is right" if said is None else f"probability {said}"
     parts += _labels("probability of the choice", upright, left, width, top, height)
     diagonal = {"x1": across(0), "y1": down(0), "x2": across(1), "y2": down(1)}
-    parts.append(_tag("line", class_="diagonal", **diagonal))
+    parts.append(tag("line", class_="diagonal", **diagonal))
     whole = max(sum(rows), 1)
     there = [(c, a, n) for c, a, n in zip(confidence, accuracy, rows, strict=True) if n]
     path = " ".join(f"{across(c):.1f},{down(a):.1f}" for c, a, _ in there)
-    parts.append(_tag("polyline", class_="curve", points=path))
+    parts.append(tag("polyline", class_="curve", points=path))
     for c, a, n in there:
         hint = f"{n:,} rows: probability {c:.2f}, {said or 'right'} {a:.2f}"
         parts.append(_dot(across(c), down(a), 3 + 9 * math.sqrt(n / whole), hint))
-    return _picture(parts, title, size)
+    return picture(parts, title, size)
 
 
 def heat(values, rows, columns, title, *, text="{}", cell=30, shade=None):
@@ -129,8 +129,8 @@ def heat(values, rows, columns, title, *, text="{}", cell=30, shade=None):
                 label = _written(text, values[i, j])
                 parts.append(_cell(left + cell * j, y, cell, shade[i, j], label, hint))
     frame = {"x": left, "y": top, "width": cell * len(columns), "height": cell * len(rows)}
-    parts.append(_tag("rect", class_="frame", **frame))
-    return _picture(parts, title, size)
+    parts.append(tag("rect", class_="frame", **frame))
+    return picture(parts, title, size)
 
 
 def largest(sizes, most=MOST):
@@ -145,11 +145,11 @@ def largest(sizes, most=MOST):
 def _cell(x, y, cell, shade, label, hint):
     depth = round(min(max(float(shade), 0.0), 1.0), 3)
     box = {"x": x + 0.5, "y": y + 0.5, "width": cell - 1, "height": cell - 1, "rx": 2}
-    body = _tag("title", hint) + _tag("rect", class_="heat", fill_opacity=depth, **box)
+    body = tag("title", hint) + tag("rect", class_="heat", fill_opacity=depth, **box)
     kind = "mid on" if depth > 0.7 else "mid"  # the contrast is at least 3.4, also in the dark
     if len(label) <= cell // 6:
-        body += _tag("text", label, class_=kind, x=x + cell / 2, y=y + cell / 2 + 4)
-    return _tag("g", body)
+        body += tag("text", label, class_=kind, x=x + cell / 2, y=y + cell / 2 + 4)
+    return tag("g", body)
 
 
 def _column_name(name, x, y, leaning):
@@ -162,8 +162,8 @@ def _column_name(name, x, y, leaning):
 def _named(name, **attributes):
     """Return a label, and the whole of it as a hint if it is cut."""
     short = _cut(name)
-    body = escape(short) + (_tag("title", name) if short != name else Markup(""))
-    return _tag("text", body, **attributes)
+    body = escape(short) + (tag("title", name) if short != name else Markup(""))
+    return tag("text", body, **attributes)
 
 
 def _cut(name):
@@ -178,38 +178,39 @@ def _axis_y(steps, place, left, right):
     parts = []
     for step, text in zip(steps, _texts(steps), strict=True):
         y = round(place(step), 1)
-        parts.append(_tag("line", class_="grid", x1=left, x2=right, y1=y, y2=y))
-        parts.append(_tag("text", text, class_="end", x=left - 7, y=y + 4))
+        parts.append(tag("line", class_="grid", x1=left, x2=right, y1=y, y2=y))
+        parts.append(tag("text", text, class_="end", x=left - 7, y=y + 4))
     return parts
 
 
 def _axis_x(steps, place, y):
     pairs = zip(steps, _texts(steps), strict=True)
-    return [_tag("text", text, class_="mid", x=round(place(s), 1), y=y + 17) for s, text in pairs]
+    return [tag("text", text, class_="mid", x=round(place(s), 1), y=y + 17) for s, text in pairs]
 
 
 def _labels(x_label, y_label, left, right, top, height):
     middle = (left + right) / 2
-    parts = [_tag("text", x_label, class_="mid name", x=middle, y=height - 6)]
+    parts = [tag("text", x_label, class_="mid name", x=middle, y=height - 6)]
     if y_label:
         turn = f"translate(13 {(top + height - 40) / 2:.1f}) rotate(-90)"
-        parts.append(_tag("text", y_label, class_="mid name", transform=turn))
+        parts.append(tag("text", y_label, class_="mid name", transform=turn))
     return parts
 
 
 def _dot(x, y, radius, hint=""):
-    body = _tag("title", hint) if hint else Markup("")
-    return _tag("circle", body, class_="dot", cx=round(x, 1), cy=round(y, 1), r=round(radius, 1))
+    body = tag("title", hint) if hint else Markup("")
+    return tag("circle", body, class_="dot", cx=round(x, 1), cy=round(y, 1), r=round(radius, 1))
 
 
-def _picture(parts, title, size):
+def picture(parts, title, size, role="img"):
+    """Return a picture of some elements; links in it can only be followed if it is a "group"."""
     width, height = (math.ceil(side) for side in size)
-    body = _tag("title", title) + Markup("").join(parts)
+    body = tag("title", title) + Markup("").join(parts)
     box = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height}
-    return _tag("svg", body, class_="picture", role="img", aria_label=title, **box)
+    return tag("svg", body, class_="picture", role=role, aria_label=title, **box)
 
 
-def _tag(name, body="", **attributes):
+def tag(name, body="", **attributes):
     """Return an element; everything that is not markup already is escaped."""
     names = {"class_": "class", "aria_label": "aria-label", "fill_opacity": "fill-opacity"}
     given = "".join(f' {names.get(k, k)}="{escape(_tidy(v))}"' for k, v in attributes.items())

@@ -10,11 +10,14 @@ from coem.report.agreement import agree
 from coem.report.choice import Teller
 from coem.report.library import Library
 from coem.report.links import links_of
+from coem.report.map import DocumentMap
 from coem.report.marks import marks_of
 from coem.report.readers import read
 from coem.report.recurrence import recurrence
 from coem.report.story import Assignments, Group, Story, ViewFacts, brief, plain
 from coem.report.texts import Texts, clean, excerpt, words_shown
+from coem.report.timeline import timeline_of
+from coem.report.tree import tree_of
 from coem.report.truth import compare, compare_held_out, known_labels
 from coem.report.words import lengths_of, name_groups, names_of, words_of
 from coem.views import as_views
@@ -32,6 +35,7 @@ def tell(
     ids=None,
     texts=None,
     titles=None,
+    dates=None,
     labels=None,
     held_out=None,
     stability=None,
@@ -39,6 +43,7 @@ def tell(
     heading=None,
     n_examples=5,
     naming=None,
+    map=True,
 ):
     """Return the story of a fitted model.
 
@@ -59,6 +64,8 @@ def tell(
         Names of the columns; a sequence if there is one view.
     ids, texts, titles : sequences of length n_rows, optional
         Id, text and title of each document. Without `texts`, documents are shown by their words.
+    dates : Dates or sequence of length n_rows, optional
+        Dates of the documents, as `coem.text.dates.read_dates` takes them.
     labels : array of shape (n_rows,), optional
         Known classes to compare the groups with; -1, None, NaN or "" for a row without one.
     held_out : HeldOut or dict, optional
@@ -76,6 +83,8 @@ def tell(
         Number of typical and of doubtful documents per group.
     naming : Naming, optional
         Names that people gave to the groups, and groups that count as one.
+    map : bool, default=True
+        Place the documents on a map. It takes some seconds for 20,000 documents.
 
     Returns
     -------
@@ -116,6 +125,9 @@ def tell(
             marks_of(reading, columns, documents.titled),
             links_of(columns, documents),
         ),
+        places=DocumentMap(model).fit(views, reading).places_ if map else None,
+        tree=tree_of(reading),
+        timeline=None if dates is None else timeline_of(reading, dates, columns),
     )
 
 

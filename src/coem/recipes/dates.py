@@ -1,0 +1,38 @@
+"""Dates of documents: which column has them, and what they are."""
+
+from typing import Any
+
+from coem.recipes.documents import Documents, column_of
+from coem.recipes.listener import Listener
+from coem.text.dates import Dates, guess_dates, read_dates
+
+
+def date_of(date: Any, documents: Documents, listener: Listener) -> str | None:
+    """Return the column of the dates: what was asked for, or what looks like it, or None."""
+    if date is None or date == "none":
+        return None
+    if not isinstance(date, str):
+        raise TypeError(f"date must be the name of a column, 'auto' or None, got {date!r:.80}")
+    guessed = date == "auto" and "auto" not in documents.table.column_names
+    column = guess_dates(documents.table, [documents.id_column]) if guessed else date
+    if column is None:
+        return None
+    try:
+        dates = dates_of(documents, column)
+    except ValueError:
+        if not guessed:
+            raise
+        return None  # some rows that the guess did not see are no dates
+    listener.note(f"dates are in column {column!r} (date={column!r}): {dates}")
+    return column
+
+
+def dates_of(documents: Documents, column: str | None) -> Dates | None:
+    """Return the dates of the rows, or None if there is no column of dates."""
+    if column is None:
+        return None
+    values = column_of(documents.table, documents.source, column, "dates")
+    try:
+        return read_dates(values)
+    except ValueError as error:
+        raise ValueError(f"column {column!r} cannot be read as dates: {error}") from None
