@@ -129,7 +129,7 @@ def pages(here, rows):
 def shop(here, rows):
     cells = [[r["day"], r["maker"], r["size"], r["price"], r.get("group", "")] for r in rows]
     write_rows(here / "shop.csv", cells, ["date", "maker", "size", "price", "group"])
-    said = [r"maker +view 'categories', category", "price +view 'price', number", "date +left out"]
+    said = [r"maker +view 'categories', category", "price +view 'price', number", r"date +dates"]
     return "shop.csv", "group", said
 
 

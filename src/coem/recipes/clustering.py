@@ -166,7 +166,7 @@ def cluster(
     settings, documents, listener = job.settings, job.documents, job.listener
     settings["label"] = label_of(label, documents, listener)
     reader = group_views(settings, documents, settings["label"])
-    data = to_views(reader, documents, listener, leave_out=settings["label"])
+    data = to_views(reader, documents, listener, label=settings["label"], date=settings["date"])
     if method == "k-means":
         check_directions(reader)
     k = settings["k"] or _choose(settings, data, reader, listener)

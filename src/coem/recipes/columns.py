@@ -10,8 +10,10 @@ HEADER = ["column", "taken as", "why"]
 LEFT_OUT = "left out"
 
 
-def tell_columns(reader: Any, documents: Documents, listener: Listener, label: str | None) -> None:
-    """Say which columns are views, ids and labels, and which are left out and why."""
+def tell_columns(
+    reader: Any, documents: Documents, listener: Listener, *, label: str | None, date: str | None
+) -> None:
+    """Say which columns are views, ids, labels and dates, and which are left out and why."""
     table = documents.table
     known = {name: f"view {view!r}, {kind}" for view, kind, name in _columns(reader)}
     guessed = reader.views is None
@@ -24,6 +26,8 @@ def tell_columns(reader: Any, documents: Documents, listener: Listener, label: s
             rows.append([name, "ids", ""])
         elif name == label:
             rows.append([name, "labels", ""])
+        elif name == date and name not in known:
+            rows.append([name, "dates", ""])
         else:
             unused = _unused(reasons[name]) if guessed else "no view names it"
             rows.append([name, known.get(name, LEFT_OUT), why if name in known else unused])

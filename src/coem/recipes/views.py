@@ -101,19 +101,24 @@ def n_jobs(settings: dict[str, Any]) -> int:
 
 
 def to_views(
-    reader: TextViews, documents: Documents, listener: Listener, leave_out: str | None = None
+    reader: TextViews,
+    documents: Documents,
+    listener: Listener,
+    *,
+    label: str | None = None,
+    date: str | None = None,
 ) -> Any:
     """Return the views of the documents, and say what they are; labels are not guessed a view."""
     table = documents.table
-    if leave_out:
-        leave_out = label_column(leave_out, table)
-        column_of(table, documents.source, leave_out, "labels")
-        table = table.drop_columns([leave_out])
+    if label:
+        label = label_column(label, table)
+        column_of(table, documents.source, label, "labels")
+        table = table.drop_columns([label])
     with listener.noting_warnings():
         views = reader.fit_transform(table)
     for name, family in _dense(reader).items():
         as_family(family).check(views[name], name)  # while all rows are here: a fit may see a part
-    tell_columns(reader, documents, listener, leave_out)
+    tell_columns(reader, documents, listener, label=label, date=date)
     widths = {name: views[name].shape[1] for name in views.names}
     sizes = ", ".join(f"{name} ({n:,} column{'' if n == 1 else 's'})" for name, n in widths.items())
     listener.note(f"{len(documents):,} rows; views: {sizes}")

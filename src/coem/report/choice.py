@@ -21,7 +21,7 @@ class Document:
 
     `group` and `second` are places in the list of groups; `votes` maps a view to the name of the
     group that it prefers, where views were compared. `said` is the place of what the views do in
-    `coem.report.wording.VIEWS`, and `label` the known class.
+    `coem.report.wording.VIEWS`, `label` the known class, and `day` the date, as 2025-12-31.
     """
 
     row: int
@@ -36,14 +36,16 @@ class Document:
     votes: dict | None = None
     said: int | None = None
     label: str | None = None
+    day: str | None = None
 
 
 class Teller:
     """Chooses documents and tells about them."""
 
-    def __init__(self, reading, texts, names, labels=None):
+    def __init__(self, reading, texts, names, labels=None, dates=None):
         self._reading, self._texts, self._names = reading, texts, names
         self._labels = labels
+        self._days = None if dates is None else dates.values.astype("M8[D]")
         if reading.proba is None:
             self._central = reading.closeness[np.arange(len(reading.groups)), reading.groups]
         else:
@@ -146,7 +148,14 @@ class Teller:
             votes=self._votes(row) if votes else None,
             said=self._said(row),
             label=None if self._labels is None else self._labels[row],
+            day=self._day(row),
         )
+
+    def _day(self, row):
+        """Return the date of a row, if it has one."""
+        if self._days is None or np.isnat(self._days[row]):
+            return None
+        return str(self._days[row])
 
     def _said(self, row):
         """Return what the views do, in words."""

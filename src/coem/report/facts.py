@@ -18,8 +18,9 @@ def facts_of(story, documents):
         "apart": [None if x.disagreement is None else round(x.disagreement, 2) for x in d],
         "said": [x.said for x in d],
         "label": [place.get(x.label) for x in d],
+        "day": [x.day for x in d],
     }
-    for name in ("p", "second", "p2", "apart", "said", "label"):
+    for name in ("p", "second", "p2", "apart", "said", "label", "day"):
         if all(value is None for value in columns[name]):
             columns[name] = None
     rows = None if len(d) == story.n_rows else [x.row for x in d]

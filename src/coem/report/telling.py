@@ -16,7 +16,7 @@ from coem.report.readers import read
 from coem.report.recurrence import recurrence
 from coem.report.story import Assignments, Group, Story, ViewFacts, brief, plain
 from coem.report.texts import Texts, clean, excerpt, words_shown
-from coem.report.timeline import timeline_of
+from coem.report.timeline import as_dates, timeline_of
 from coem.report.tree import tree_of
 from coem.report.truth import compare, compare_held_out, known_labels
 from coem.report.words import lengths_of, name_groups, names_of, words_of
@@ -92,7 +92,8 @@ def tell(
     """
     reading = read(model, views, lengths) if reading is None else _checked(reading, views)
     stability = recurrence(stability, reading)
-    reading = reading if naming is None else naming.of(reading)
+    places = DocumentMap(model).fit(views, reading).places_ if map else None
+    reading = reading if naming is None else naming.of(reading)  # which leaves the map as it is
     columns = names_of(model, reading.views, feature_names)
     words = words_of(reading, columns, N_WORDS)
     names = _names(reading, words) if naming is None else [clean(name) for name in naming.names]
@@ -100,7 +101,8 @@ def tell(
     documents = Texts(len(reading.groups), ids, texts, titles, shown)
     known = compare(reading, labels)
     given = None if known is None else known_labels(labels, len(reading.groups))
-    teller = Teller(reading, documents, names, given)
+    dates = None if dates is None else as_dates(dates, len(reading.groups))
+    teller = Teller(reading, documents, names, given, dates)
     truth = known if held_out is None else compare_held_out(reading, labels, held_out)
     agreement = agree(reading, teller.disputed(2 * n_examples))
     groups = _groups(reading, names, words, teller, known, agreement, stability, n_examples)
@@ -125,7 +127,7 @@ def tell(
             marks_of(reading, columns, documents.titled),
             links_of(columns, documents),
         ),
-        places=DocumentMap(model).fit(views, reading).places_ if map else None,
+        places=places,
         tree=tree_of(reading),
         timeline=None if dates is None else timeline_of(reading, dates, columns),
     )

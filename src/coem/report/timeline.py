@@ -42,6 +42,14 @@ class Timeline:
     undated: int
 
 
+def as_dates(dates, n_rows):
+    """Return the dates of rows as `Dates`; there must be one for each row."""
+    given = dates.values if isinstance(dates, Dates) else dates
+    if len(given) != n_rows:
+        raise ValueError(f"dates has {len(given)} entries for {n_rows} rows")
+    return dates if isinstance(dates, Dates) else read_dates(dates)
+
+
 def timeline_of(reading, dates, names):
     """Return the groups of a reading over time.
 
@@ -59,9 +67,7 @@ def timeline_of(reading, dates, names):
     timeline : Timeline or None
         None if all dates are in one period.
     """
-    if len(getattr(dates, "values", dates)) != len(reading.groups):
-        raise ValueError(f"dates has {len(dates)} entries for {len(reading.groups)} rows")
-    dates = dates if isinstance(dates, Dates) else read_dates(dates)
+    dates = as_dates(dates, len(reading.groups))
     there = np.flatnonzero(~np.isnat(dates.values))
     unit, number = _periods(dates.values[there])
     first, n = number.min(), np.ptp(number) + 1

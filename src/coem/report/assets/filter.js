@@ -1,4 +1,4 @@
-/* What is asked for: words, group, label, probability, disagreement. And the table to take away.
+/* What is asked for: words, group, label, probability, disagreement, date. And the table to take away.
 
    Another part adds a filter by coem.filter(name, test), and an element to #filters. */
 (() => {
@@ -26,6 +26,13 @@
     const from = least === "" ? -1 : 10 * Number(least), to = most === "" ? 1000 : 10 * Number(most);
     coem.filter("probability", least === "" && most === "" ? null
       : i => data.p[i] != null && data.p[i] >= from && data.p[i] <= to);
+  }
+
+  // Days are written 2025-12-31, and so in order as texts, too.
+  function dated() {
+    const [first, last] = ["first-day", "last-day"].map(id => $(id).value);
+    coem.filter("day", !first && !last ? null
+      : i => data.day[i] != null && data.day[i] >= first && (!last || data.day[i] <= last));
   }
 
   // -- what there is, in words ------------------------------------------------------------------
@@ -63,6 +70,7 @@
       second: data.second && (i => data.second[i] == null ? "" : text(data.names[data.second[i]])),
       second_probability: data.p2 && (i => share(data.p2[i])),
       disagreement: data.apart && (i => data.apart[i] == null ? "" : String(data.apart[i])),
+      date: data.day && (i => data.day[i] ?? ""),
       label: data.label && (i => data.label[i] == null ? "" : text(data.labels[data.label[i]])),
     };
     return Object.entries(some).filter(([, of]) => of);
@@ -90,6 +98,7 @@
   $("label")?.addEventListener("change", () => chosen("label", data.label));
   $("apart")?.addEventListener("change", () => chosen("apart", data.said));
   for (const id of ["least", "most"]) $(id)?.addEventListener("input", probability);
+  for (const id of ["first-day", "last-day"]) $(id)?.addEventListener("input", dated);
   $("search").addEventListener("submit", event => event.preventDefault());
   $("all").addEventListener("click", coem.reset);
   $("save").addEventListener("click", save);
