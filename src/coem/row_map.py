@@ -49,8 +49,8 @@ class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Notes
     -----
     Nothing is random. Landmarks are chosen by their content, so the order of the rows changes
-    nothing: if rows change places in `X`, so do their points in `embedding_`, to the bit. A row of
-    `fit` that is placed again gets the same place.
+    nothing: if rows change places in `X`, so do their points in `embedding_`. A row of `fit` that
+    is placed again gets the same place, up to rounding.
 
     The repulsion is added up on a grid, by a fast Fourier transform, as in [2]_. So time grows with
     the number of landmarks, not with its square. The first places are the two principal components.

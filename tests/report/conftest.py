@@ -1,10 +1,13 @@
-"""A small collection with two views, and models of it."""
+"""A small collection with two views, models of it, and a browser to look at their pages."""
+
+import shutil
 
 import numpy as np
 import pytest
 
 from coem import MixtureClusterer, Views
 from coem.families import Multinomial
+from coem.report import tell, write_report
 
 TOPICS = (
     "goal match keeper team league",
@@ -64,3 +67,56 @@ def collection():
 @pytest.fixture(scope="session")
 def model(collection):
     return collection.fit()
+
+
+# -- in a browser -------------------------------------------------------------------------------
+
+
+class Watched:
+    """A page, with all that it complains of or asks for."""
+
+    def __init__(self, browser, path, **settings):
+        self.page = browser.new_context(**settings).new_page()
+        self.complaints, self.requests = [], []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+
+    def rows(self):
+        """Return the texts of the first cells of the documents that are shown."""
+        return self.page.locator("#table tbody tr td:first-child").all_inner_texts()
+
+    def search(self, query):
+        """Search, and wait for the answer."""
+        self.page.fill("#query", query)
+        self.page.wait_for_function("query => coem.query === query", arg=query)
+        self.page.evaluate("coem.allTexts()")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("there is no chromium")
+    with sync_api.sync_playwright() as play:
+        running = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="session")
+def path(collection, model, tmp_path_factory):
+    story = tell(model, collection.views, **collection.named(), n_examples=90)
+    return write_report(story, tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture
+def watched(browser, path):
+    seen = Watched(browser, path)
+    yield seen
+    assert seen.complaints == []
+    assert seen.requests == [path.as_uri()]
+    seen.page.context.close()

@@ -1,63 +1,12 @@
 """The page in a browser: no error, no request, search and sort, and hostile text stays text."""
 
 import re
-import shutil
 
 import pytest
 
 from coem.report import tell, write_report
 from coem.report.texts import excerpt
-from tests.report.conftest import HOSTILE
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
-
-
-@pytest.fixture(scope="module")
-def path(collection, model, tmp_path_factory):
-    story = tell(model, collection.views, **collection.named(), n_examples=90)
-    return write_report(story, tmp_path_factory.mktemp("report") / "report.html")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-class Watched:
-    """A page, with all that it complains of or asks for."""
-
-    def __init__(self, browser, path, **settings):
-        self.page = browser.new_context(**settings).new_page()
-        self.complaints, self.requests = [], []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(path.as_uri())
-
-    def rows(self):
-        """Return the texts of the first cells of the documents that are shown."""
-        return self.page.locator("#table tbody tr td:first-child").all_inner_texts()
-
-    def search(self, query):
-        """Search, and wait for the answer."""
-        self.page.fill("#query", query)
-        self.page.wait_for_function("query => coem.query === query", arg=query)
-        self.page.evaluate("coem.allTexts()")
-
-
-@pytest.fixture
-def watched(browser, path):
-    seen = Watched(browser, path)
-    yield seen
-    assert seen.complaints == []
-    assert seen.requests == [path.as_uri()]
-    seen.page.context.close()
+from tests.report.conftest import HOSTILE, Watched
 
 
 def test_the_page_opens_with_its_pictures(watched):

@@ -138,6 +138,20 @@ def test_periods_fit_the_span(collection, model, step, unit, first):
     assert len(time.periods) in (20, 19)
 
 
+def test_a_wrong_date_does_not_choose_the_unit(collection, model):
+    days = np.datetime64("2024-01-31", "s") + (np.arange(90) % 20 * 86400).astype("m8[s]")
+    days[0], days[1] = np.datetime64("1970-01-01"), np.datetime64("2099-12-31")
+    time = timeline_of(read(model, collection.views), days, collection.feature_names)
+    assert time.unit == "day"
+    assert time.periods == [
+        "before 2024-01-31",
+        *(str(np.datetime64("2024-01-31") + i) for i in range(20)),
+        "after 2024-02-19",
+    ]
+    counts = np.sum(time.counts, axis=0)
+    assert (counts[0], counts[-1], counts.sum()) == (1, 1, 90)
+
+
 def test_one_period_is_no_timeline(collection, model):
     reading = read(model, collection.views)
     assert timeline_of(reading, ["2024-01-01"] * 90, {}) is None

@@ -11,8 +11,7 @@ import pytest
 
 from coem.report import tell, write_report
 from coem.report.index import words_of
-from tests.report.conftest import HOSTILE
-from tests.report.test_browser import Watched, browser, path, pytestmark, watched  # noqa: F401
+from tests.report.conftest import HOSTILE, Watched
 
 QUERIES = ["needle7", "NEEDLE1", "needle2 filler", "goal keep", "doc 42", "cmd"]
 OWN = ("ids", "texts")  # that the tests here change
@@ -20,7 +19,7 @@ AXE = os.environ.get("AXE_CORE")  # axe.min.js of the package axe-core
 
 
 @pytest.fixture(scope="module")
-def deep(browser, collection, model, tmp_path_factory):  # noqa: F811
+def deep(browser, collection, model, tmp_path_factory):
     """A page whose documents hold a word of their own, far from their beginnings."""
     named = {name: list(values) for name, values in collection.named().items() if name in OWN}
     named |= {n: v for n, v in collection.named().items() if n not in OWN}
@@ -162,7 +161,7 @@ def test_documents_on_cards_open_and_pages_turn(fresh):
     page.click("#reader-close")
 
 
-def test_hostile_documents_can_be_read(watched):  # noqa: F811
+def test_hostile_documents_can_be_read(watched):
     page = watched.page
     for i, document in enumerate(HOSTILE):
         page.evaluate("i => coem.open(i)", 5 + i)
@@ -179,10 +178,10 @@ def test_hostile_documents_can_be_read(watched):  # noqa: F811
     assert page.locator("#reader img, #reader script").count() == 0
 
 
-def test_a_text_without_room_says_so(browser, collection, model, tmp_path, monkeypatch):  # noqa: F811
+def test_a_text_without_room_says_so(browser, collection, model, tmp_path, monkeypatch):
     monkeypatch.setattr("coem.report.page.PAGE", 0)
     named = collection.named() | {"texts": [f"word{i} " * 400 for i in range(90)]}
-    path = write_report(tell(model, collection.views, **named), tmp_path / "page.html")  # noqa: F811
+    path = write_report(tell(model, collection.views, **named), tmp_path / "page.html")
     seen = Watched(browser, path)
     seen.page.evaluate("coem.open(50)")
     seen.page.wait_for_selector("#reader-note:not([hidden])")
@@ -194,7 +193,7 @@ def test_a_text_without_room_says_so(browser, collection, model, tmp_path, monke
     seen.page.context.close()
 
 
-def test_a_browser_that_cannot_unpack_is_told(browser, path):  # noqa: F811
+def test_a_browser_that_cannot_unpack_is_told(browser, path):
     context = browser.new_context()
     context.add_init_script("delete window.DecompressionStream")
     page = context.new_page()
@@ -208,7 +207,7 @@ def test_a_browser_that_cannot_unpack_is_told(browser, path):  # noqa: F811
 
 @pytest.mark.skipif(AXE is None, reason="AXE_CORE does not name axe.min.js")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser, path, scheme):  # noqa: F811
+def test_axe_finds_nothing_serious(browser, path, scheme):
     context = browser.new_context(color_scheme=scheme, bypass_csp=True)
     page = context.new_page()
     page.goto(path.as_uri())
@@ -224,7 +223,7 @@ def test_axe_finds_nothing_serious(browser, path, scheme):  # noqa: F811
 
 
 @pytest.mark.parametrize("width", [390])
-def test_no_table_is_cut_off_on_a_phone(browser, path, width):  # noqa: F811
+def test_no_table_is_cut_off_on_a_phone(browser, path, width):
     seen = Watched(browser, path, viewport={"width": width, "height": 844})
     wide = seen.page.evaluate(
         "[...document.querySelectorAll('.scroll')].filter(box => box.querySelector('table') && "

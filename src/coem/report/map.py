@@ -45,7 +45,7 @@ class DocumentMap:
     >>> chart = DocumentMap(MixtureClusterer(2, random_state=0).fit(X)).fit(X)
     >>> chart.places_.shape
     (6, 2)
-    >>> bool((chart.transform(X[:1]) == chart.places_[:1]).all())
+    >>> bool(np.allclose(chart.transform(X[:1]), chart.places_[:1], atol=1e-3))
     True
     """
 
@@ -67,7 +67,7 @@ class DocumentMap:
         self._parts = _parts(reading)
         self._map = RowMap(self.n_landmarks)
         places = self._map.fit_transform(self._rows(reading))
-        self._low = places.min(axis=0)
+        self._middle = (places.min(axis=0) + places.max(axis=0)) / 2
         self._width = max(np.ptp(places, axis=0).max(), np.finfo(np.float64).tiny)
         self.places_ = self._framed(places)
         return self
@@ -83,7 +83,7 @@ class DocumentMap:
         return self._framed(self._map.transform(self._rows(read(self.model, views))))
 
     def _framed(self, places):
-        return np.clip((places - self._low) / self._width, 0.0, 1.0)
+        return np.clip((places - self._middle) / self._width + 0.5, 0.0, 1.0)
 
     def _rows(self, reading):
         """Return rows whose inner products are the cosines that are compared."""

@@ -10,6 +10,7 @@ from coem.text.dates import Dates, read_dates
 
 MOST = 30  # periods
 N_WORDS = 5
+FEW = 50  # dates among which none is left out when the unit is chosen
 UNITS = ("hour", "day", "week", "month", "quarter", "year", "decade")
 BAR, HEIGHT = 14, 40  # pixels of a bar, and of a picture
 
@@ -69,29 +70,43 @@ def timeline_of(reading, dates, names):
     """
     dates = as_dates(dates, len(reading.groups))
     there = np.flatnonzero(~np.isnat(dates.values))
-    unit, number = _periods(dates.values[there])
-    first, n = number.min(), np.ptp(number) + 1
+    unit, number, called = _periods(dates.values[there])
+    n = len(called)
     if n < 2:
         return None
     counts = np.zeros((reading.n_groups, n), dtype=int)
-    np.add.at(counts, (reading.groups[there], number - first), 1)
+    np.add.at(counts, (reading.groups[there], number), 1)
     return Timeline(
         said=str(dates),
         unit=unit,
-        periods=[_called(unit, first + i) for i in range(n)],
+        periods=called,
         counts=counts.tolist(),
-        words=_words(reading, there, number - first, int(n), names),
+        words=_words(reading, there, number, n, names),
         undated=len(reading.groups) - len(there),
     )
 
 
 def _periods(moments):
-    """Return the finest unit that has few periods, and the number of the period of each moment."""
+    """Return the finest unit that has few periods, the period of each moment, and their names.
+
+    One in a hundred dates at either end, wrong ones often, does not choose the unit. If there are
+    too many periods with them, they are in one that is called "before" or "after" the others.
+    """
+    far = -(-len(moments) // 100) if len(moments) >= FEW else 0
+    ends = np.sort(moments)[[far, len(moments) - 1 - far]]
     for unit in UNITS:
-        number = _number(unit, moments)
-        if np.ptp(number) < MOST:
+        low, high = _number(unit, ends).tolist()
+        if high - low < MOST:
             break
-    return unit, number
+    number = _number(unit, moments)
+    first, last = number.min(), number.max()
+    if last - first < MOST:
+        return unit, number - first, [_called(unit, i) for i in range(first, last + 1)]
+    called = [_called(unit, i) for i in range(low, high + 1)]
+    before = [f"before {called[0]}"] if first < low else []
+    after = [f"after {called[-1]}"] if last > high else []
+    low = max(first, low - 1)
+    return unit, np.clip(number, low, high + 1) - low, before + called + after
 
 
 def _number(unit, moments):
