@@ -101,7 +101,7 @@ def tell(
     documents = Texts(len(reading.groups), ids, texts, titles, shown)
     known = compare(reading, labels)
     given = None if known is None else known_labels(labels, len(reading.groups))
-    dates = None if dates is None else as_dates(dates, len(reading.groups))
+    dates = as_dates(dates, len(reading.groups))
     teller = Teller(reading, documents, names, given, dates)
     truth = known if held_out is None else compare_held_out(reading, labels, held_out)
     agreement = agree(reading, teller.disputed(2 * n_examples))
@@ -121,15 +121,10 @@ def tell(
         truth=truth,
         documents=teller.some(groups, agreement),
         settings={clean(k): v for k, v in (settings or {}).items()},
-        library=Library(
-            documents,
-            teller.all,
-            marks_of(reading, columns, documents.titled),
-            links_of(columns, documents),
-        ),
+        library=_library(reading, columns, documents, teller),
         places=places,
         tree=tree_of(reading),
-        timeline=None if dates is None else timeline_of(reading, dates, columns),
+        timeline=timeline_of(reading, dates, columns),
     )
 
 
@@ -159,6 +154,12 @@ def assign(model, views, ids, names=None, lengths=None, naming=None):
     if naming is not None:
         reading, names = naming.of(reading), naming.names
     return _assignments(reading, ids, names or [clean(key) for key in reading.keys])
+
+
+def _library(reading, columns, documents, teller):
+    """Return the texts of all documents, with what marks and links them."""
+    marks = marks_of(reading, columns, documents.titled)
+    return Library(documents, teller.all, marks, links_of(columns, documents))
 
 
 def _checked(reading, views):

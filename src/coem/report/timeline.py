@@ -44,7 +44,9 @@ class Timeline:
 
 
 def as_dates(dates, n_rows):
-    """Return the dates of rows as `Dates`; there must be one for each row."""
+    """Return the dates of rows as `Dates`, one for each row, or None if there are none."""
+    if dates is None:
+        return None
     given = dates.values if isinstance(dates, Dates) else dates
     if len(given) != n_rows:
         raise ValueError(f"dates has {len(given)} entries for {n_rows} rows")
@@ -58,7 +60,7 @@ def timeline_of(reading, dates, names):
     ----------
     reading : Reading
         What a model says about the rows.
-    dates : Dates or sequence of length n_rows
+    dates : Dates, sequence of length n_rows or None
         The dates of the rows, as `coem.text.dates.read_dates` takes them.
     names : dict of view to list of str
         Names of the columns.
@@ -66,9 +68,11 @@ def timeline_of(reading, dates, names):
     Returns
     -------
     timeline : Timeline or None
-        None if all dates are in one period.
+        None if there are no dates, or all are in one period.
     """
     dates = as_dates(dates, len(reading.groups))
+    if dates is None:
+        return None
     there = np.flatnonzero(~np.isnat(dates.values))
     unit, number, called = _periods(dates.values[there])
     n = len(called)
