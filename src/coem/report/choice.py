@@ -21,7 +21,8 @@ class Document:
 
     `group` and `second` are places in the list of groups; `votes` maps a view to the name of the
     group that it prefers, where views were compared. `said` is the place of what the views do in
-    `coem.report.wording.VIEWS`, `label` the known class, and `day` the date, as 2025-12-31.
+    `coem.report.wording.VIEWS`, `label` the known class, and `day` the date, in days since
+    1970.
     """
 
     row: int
@@ -36,7 +37,7 @@ class Document:
     votes: dict | None = None
     said: int | None = None
     label: str | None = None
-    day: str | None = None
+    day: int | None = None
 
 
 class Teller:
@@ -155,7 +156,7 @@ class Teller:
         """Return the date of a row, if it has one."""
         if self._days is None or np.isnat(self._days[row]):
             return None
-        return str(self._days[row])
+        return int(self._days[row].astype(int))
 
     def _said(self, row):
         """Return what the views do, in words."""

@@ -248,9 +248,14 @@ def environment():
         lstrip_blocks=True,
     )
     env.filters |= {"pct": percent, "num": number, "level": level, "brief_text": excerpt}
-    env.filters["trust_word"] = trust_in_words
+    env.filters |= {"trust_word": trust_in_words, "day": _day}
     env.globals |= {"bar": svg.bar, "columns": columns, "views_words": VIEWS, "links": {}}
     return env
+
+
+def _day(days):
+    """Return a date from the number of days since 1970."""
+    return str(np.datetime64(days, "D"))
 
 
 @cache

@@ -62,6 +62,9 @@ const coem = (() => {
       return `${(thousandths / 10).toFixed(thousandths < 100 ? 1 : 0)}%`;
     },
 
+    // Of a number of days since 1970: 2025-12-31.
+    day: days => new Date(86400000 * days).toISOString().slice(0, 10),
+
     number: value => value.toLocaleString("en"),
     many: (value, noun) => `${coem.number(value)} ${noun}${value === 1 ? "" : "s"}`,
     called: i => (data.title && data.title[i]) || data.id[i],

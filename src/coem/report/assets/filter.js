@@ -28,11 +28,10 @@
       : i => data.p[i] != null && data.p[i] >= from && data.p[i] <= to);
   }
 
-  // Days are written 2025-12-31, and so in order as texts, too.
   function dated() {
-    const [first, last] = ["first-day", "last-day"].map(id => $(id).value);
-    coem.filter("day", !first && !last ? null
-      : i => data.day[i] != null && data.day[i] >= first && (!last || data.day[i] <= last));
+    const [first, last] = ["first-day", "last-day"].map(id => $(id).valueAsNumber / 86400000);
+    coem.filter("day", isNaN(first) && isNaN(last) ? null
+      : i => data.day[i] != null && !(data.day[i] < first) && !(data.day[i] > last));
   }
 
   // -- what there is, in words ------------------------------------------------------------------
@@ -70,7 +69,7 @@
       second: data.second && (i => data.second[i] == null ? "" : text(data.names[data.second[i]])),
       second_probability: data.p2 && (i => share(data.p2[i])),
       disagreement: data.apart && (i => data.apart[i] == null ? "" : String(data.apart[i])),
-      date: data.day && (i => data.day[i] ?? ""),
+      date: data.day && (i => data.day[i] == null ? "" : coem.day(data.day[i])),
       label: data.label && (i => data.label[i] == null ? "" : text(data.labels[data.label[i]])),
     };
     return Object.entries(some).filter(([, of]) => of);

@@ -28,6 +28,8 @@
   let side = 0;
   let ratio = 1;
   let cells = null;
+  let line = null; // that is being drawn around documents
+  let asked = false; // for a picture
 
   const x = row => MARGIN + places[2 * row] / 65535 * (side - 2 * MARGIN);
   const y = row => MARGIN + places[2 * row + 1] / 65535 * (side - 2 * MARGIN);
@@ -45,41 +47,79 @@
     cells = null;
   }
 
-  const SHAPES = {
-    disc(path, a, b, r) { path.moveTo(a + r, b); path.arc(a, b, r, 0, 2 * Math.PI); },
-    square(path, a, b, r) { path.rect(a - r, b - r, 2 * r, 2 * r); },
-    triangle(path, a, b, r) {
-      path.moveTo(a, b - 1.3 * r);
-      path.lineTo(a + 1.2 * r, b + r);
-      path.lineTo(a - 1.2 * r, b + r);
-      path.closePath();
-    },
+  const OUTLINES = {
+    disc(pen, a, r) { pen.arc(a, a, r, 0, 2 * Math.PI); },
+    square(pen, a, r) { pen.rect(a - r, a - r, 2 * r, 2 * r); },
+    triangle(pen, a, r) { pen.moveTo(a, a - 1.3 * r); pen.lineTo(a + 1.2 * r, a + r); pen.lineTo(a - 1.2 * r, a + r); },
   };
+  const scratch = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 
-  function draw(line) {
+  // How much of each pixel around a point its shape covers.
+  function stampOf(outline, radius) {
+    const side = 2 * Math.ceil(1.4 * radius) + 1;
+    scratch.canvas.width = scratch.canvas.height = side;
+    scratch.beginPath();
+    outline(scratch, side / 2, radius);
+    scratch.fill();
+    const { data } = scratch.getImageData(0, 0, side, side);
+    return { side, cover: Float32Array.from({ length: side * side }, (_, i) => data[4 * i + 3] / 255) };
+  }
+
+  function colourOf(style, name) {
+    scratch.canvas.width = scratch.canvas.height = 1;
+    scratch.fillStyle = style.getPropertyValue(name);
+    scratch.fillRect(0, 0, 1, 1);
+    return scratch.getImageData(0, 0, 1, 1).data;
+  }
+
+  // Browsers take seconds for paths of 20,000 parts; pixels take milliseconds.
+  function put(image, stamp, colour, strength, row) {
+    const { data, width, height } = image;
+    const left = Math.round(x(row) * ratio) - (stamp.side >> 1);
+    const top = Math.round(y(row) * ratio) - (stamp.side >> 1);
+    if (left < 0 || top < 0 || left + stamp.side > width || top + stamp.side > height) return;
+    for (let i = 0, k = 0; i < stamp.side; i++) {
+      let at = 4 * ((top + i) * width + left);
+      for (let j = 0; j < stamp.side; j++, k++, at += 4) {
+        const share = strength * stamp.cover[k];
+        if (!share) continue;
+        for (let c = 0; c < 3; c++) data[at + c] += (colour[c] - data[at + c]) * share;
+      }
+    }
+  }
+
+  function points(pen, style) {
+    const image = pen.createImageData(canvas.width, canvas.height);
+    const [red, green, blue] = colourOf(style, "--card");
+    const ground = new DataView(Uint8Array.of(red, green, blue, 255).buffer).getUint32(0, true);
+    new Uint32Array(image.data.buffer).fill(ground);
+    const radius = ratio * Math.max(1.3, Math.min(3.2, 0.004 * side * Math.sqrt(4000 / (n + 1000))));
+    const stamps = Object.fromEntries(Object.keys(OUTLINES).map(kind => [kind, stampOf(OUTLINES[kind], radius)]));
+    const looks = new Map(marks.map(([group, colour, shape]) => [group, [stamps[shape], colourOf(style, `--m${colour}`)]]));
+    const quiet = colourOf(style, "--quiet");
+    for (let row = 0; row < n; row++) {
+      if (!seen(row)) put(image, looks.get(groups[row])[0], quiet, 0.16, row);
+    }
+    for (let row = 0; row < n; row++) {
+      if (seen(row)) put(image, ...looks.get(groups[row]), 0.8, row);
+    }
+    pen.putImageData(image, 0, 0);
+  }
+
+  function draw() {
+    asked = false;
     const style = getComputedStyle(document.documentElement);
     const pen = canvas.getContext("2d");
+    points(pen, style);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, canvas.width, canvas.height);
-    const radius = Math.max(1.3, Math.min(3.2, 0.004 * side * Math.sqrt(4000 / (n + 1000))));
-    const clear = Object.fromEntries(marks.map(mark => [mark[0], new Path2D()]));
-    const faint = new Path2D();
-    const shape = Object.fromEntries(marks.map(mark => [mark[0], SHAPES[mark[2]]]));
-    for (let row = 0; row < n; row++) {
-      const group = groups[row];
-      shape[group](seen(row) ? clear[group] : faint, x(row), y(row), radius);
-    }
-    pen.globalAlpha = 0.16;
-    pen.fillStyle = style.getPropertyValue("--quiet");
-    pen.fill(faint);
-    pen.globalAlpha = 0.8;
-    for (const [group, colour] of marks) {
-      pen.fillStyle = style.getPropertyValue(`--m${colour}`);
-      pen.fill(clear[group]);
-    }
-    pen.globalAlpha = 1;
     name(pen, style);
-    if (line) around(pen, style, line);
+    if (line && line.length > 3) around(pen, style, line);
+  }
+
+  // At most once for each picture on the screen, and after what the reader waits for.
+  function redraw() {
+    if (!asked) requestAnimationFrame(draw);
+    asked = true;
   }
 
   // Names of the largest groups first; one that would lie on another is left out.
@@ -173,7 +213,7 @@
     $("map-all").disabled = !any;
     $("map-status").textContent = any ? `${count.toLocaleString("en")} of ${n.toLocaleString("en")} documents chosen` : "";
     if (page && page.filter) page.filter("map", any ? i => own(rowOf(i)) : null);
-    draw();
+    redraw();
   }
 
   function within(line) {
@@ -192,7 +232,6 @@
     return found;
   }
 
-  let line = null;
   const spot = event => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -206,7 +245,7 @@
     const at = spot(event);
     if (!line || event.pointerType === "touch") { tell(nearest(...at), ...at); return; }
     line.push(at);
-    if (line.length > 3) { hint.hidden = true; requestAnimationFrame(() => line && draw(line)); }
+    if (line.length > 3) { hint.hidden = true; redraw(); }
   });
   canvas.addEventListener("pointerup", event => {
     const drawn = line;
@@ -247,7 +286,7 @@
     });
   }
   $("map-all").addEventListener("click", () => { clear(); changed(); });
-  if (page && page.onReset) page.onReset(() => { clear(); $("map-all").disabled = true; $("map-status").textContent = ""; draw(); });
+  if (page && page.onReset) page.onReset(() => { clear(); $("map-all").disabled = true; $("map-status").textContent = ""; redraw(); });
   if (page && page.onChange) {
     page.onChange(() => {
       passing = null;
@@ -255,13 +294,12 @@
         passing = new Uint8Array(n);
         page.shown.forEach((one, i) => { passing[rowOf(i)] = one; });
       }
-      draw();
+      redraw();
     });
   }
 
   canvas.hidden = false;
   for (const part of document.querySelectorAll("#map .with-script")) part.hidden = false;
-  const redraw = () => { measure(); draw(); };
-  new ResizeObserver(redraw).observe(frame);
+  new ResizeObserver(() => { measure(); redraw(); }).observe(frame);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 })();

@@ -65,7 +65,7 @@
       list.push(["Second choice", [groupLink(data.second[i]), chance]]);
     }
     if (data.said && data.said[i] != null) list.push(["The views", coem.disagreement(i)]);
-    if (data.day && data.day[i] != null) list.push(["Date", [data.day[i]]]);
+    if (data.day && data.day[i] != null) list.push(["Date", [coem.day(data.day[i])]]);
     if (data.label && data.label[i] != null) list.push(["Label", [data.labels[data.label[i]]]]);
     $("reader-facts").replaceChildren(...list.map(([name, value]) => {
       const pair = element("div"), said = element("dd");
