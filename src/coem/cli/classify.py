@@ -6,6 +6,7 @@ import click
 
 from coem.cli._options import (
     config_option,
+    encoder_option,
     evidence_option,
     folder_options,
     latent_option,
@@ -46,6 +47,7 @@ class Weight(click.ParamType):
 @click.command("classify", epilog=EXAMPLE)
 @source_argument
 @view_options
+@encoder_option
 @latent_option
 @evidence_option
 @click.option(

@@ -6,6 +6,7 @@ import click
 
 from coem.cli._options import (
     config_option,
+    encoder_option,
     evidence_option,
     fitting_options,
     folder_options,
@@ -27,6 +28,7 @@ Examples:
   coem cluster posts.csv --text body -k 20 --out groups
   coem cluster papers.jsonl --view title=title --view links=refs:list -k 7
   coem cluster posts.csv --text body --view meaning=vectors.npy -k 20
+  coem cluster posts.csv --text body --view meaning=body:embed --encoder minishlab/potion-base-8M
   coem cluster posts.csv --method k-means -k 20
   coem cluster more-posts.csv --names-from coem-posts
 """
@@ -35,6 +37,7 @@ Examples:
 @click.command("cluster", epilog=EXAMPLE)
 @source_argument
 @view_options
+@encoder_option
 @latent_option
 @click.option(
     "--method",
