@@ -103,9 +103,14 @@ def test_the_code_of_a_page_asserts_something(page: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_code_of_a_page_runs(
-    page: Path, namespace: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    namespace: dict[str, object],
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COEM_CACHE", str(tmp_path_factory.mktemp("cache")))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for block in blocks(page):

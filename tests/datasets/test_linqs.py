@@ -356,7 +356,10 @@ def test_cache_dir_of_each_platform(tmp_path, monkeypatch, platform, variable, b
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    monkeypatch.delenv("COEM_CACHE", raising=False)
     assert _files.cache_dir() == tmp_path / below
     if variable:
         monkeypatch.setenv(variable, str(tmp_path / "chosen"))
         assert _files.cache_dir() == tmp_path / "chosen" / "coem"
+    monkeypatch.setenv("COEM_CACHE", str(tmp_path / "own"))
+    assert _files.cache_dir() == tmp_path / "own"

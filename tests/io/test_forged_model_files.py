@@ -199,6 +199,34 @@ def test_the_folder_of_an_embedding_is_never_read_from_a_file(path):
     refused(path, "never saved")
 
 
+@pytest.mark.parametrize("encoder", ["model2vec:/tmp/model", {"object": ["NamedEncoder", {}]}])
+def test_no_encoder_is_loaded_by_a_name_in_a_file(path, encoder):
+    coem.save(TextViews({"meaning": Embed("text", len)}), path)
+
+    def change(meta):
+        views = dict(state(meta, "params")["views"]["dict"])
+        views["meaning"]["object"][1]["encoder"] = encoder
+
+    forge(path, change)
+    if isinstance(encoder, dict):
+        refused(path, "does not know")
+        return
+    with pytest.raises(ValueError, match="must have a method encode or be a function"):
+        coem.load(path).fit({"text": ["some", "words"]})
+
+
+@pytest.mark.parametrize("probe", [7, "text", {"scalar": ["float64", 1.0]}])
+def test_a_probe_is_a_vector(path, probe):
+    coem.save(TextViews({"meaning": Embed("text", len)}), path)
+
+    def change(meta):
+        views = dict(state(meta, "params")["views"]["dict"])
+        views["meaning"]["object"][1]["probe"] = probe
+
+    forge(path, change)
+    refused(path, "the probe of an Embed")
+
+
 def test_steps_that_do_not_fit_each_other(path):
     coem.save(fits.fitted("pipeline"), path)
 

@@ -11,7 +11,9 @@ import numpy as np
 from click.core import ParameterSource
 
 from coem.cli._talk import Talk
+from coem.io import Absent
 from coem.recipes.documents import Documents, Renamed, read_documents
+from coem.recipes.encoders import embeds_of, encoding, prepare
 from coem.recipes.names import read_names
 from coem.recipes.paragraphs import Sequences, cut, read_how
 from coem.recipes.record import MODEL, RUN, as_table, digest, known_as, read_run
@@ -41,14 +43,19 @@ class Saved:
         return self.names[label] if is_number and self.names else str(label)
 
 
-def load_model(path: Path) -> Saved:
-    """Return the model of a file, or of the folder of a run."""
+def load_model(path: Path, encoder: str | None = None) -> Saved:
+    """Return the model of a file, or of the folder of a run.
+
+    An encoder is loaded by the name that the user gives, or that the user's run has; a model file
+    alone says what it was, and loads nothing.
+    """
     import coem
 
     path = path / MODEL if path.is_dir() else path
     if not path.is_file():
         raise ValueError(f"there is no {path}")
-    pipeline, told = coem.load(path), coem.read_info(path)
+    in_run = (path.parent / RUN).is_file() and path.name == MODEL
+    pipeline, told = coem.load(path, fill=_encoder(path, encoder, in_run)), coem.read_info(path)
     steps = getattr(pipeline, "steps", [])
     if len(steps) != 2 or not hasattr(steps[0][1], "vocabulary_"):
         raise ValueError(f"{path} holds no model that reads documents; use coem.load in Python")
@@ -60,9 +67,35 @@ def load_model(path: Path) -> Saved:
             "Python"
         )
     own = [str(name) for name in told.extra.get("names", [])]
-    in_run = (path.parent / RUN).is_file() and path.name == MODEL
+    if encoder is not None and not embeds_of(reader):
+        raise ValueError(f"{path} has no view that an encoder made; leave --encoder out")
     naming = read_names(path.parent, own).naming if in_run else Naming(tuple(own))
     return Saved(path, reader, model, naming, told.fingerprint, how)
+
+
+def _encoder(path: Path, given: str | None, in_run: bool) -> dict[str, Any] | None:
+    """Return what takes the place of the encoder: what the user names, or named for the run."""
+    name = given or (read_run(path.parent)["arguments"].get("encoder") if in_run else None)
+    if name is None:
+        return None
+    from coem.text import NamedEncoder
+
+    try:
+        return {"encoder": NamedEncoder(str(name))}
+    except ValueError as error:
+        hint = "" if given else "; if it has moved, name it with --encoder"
+        raise ValueError(f"{error}{hint}") from None
+
+
+def check_encoders(saved: Saved) -> None:
+    """Refuse to go on without the encoder of a view, or with another one."""
+    for view, embed in embeds_of(saved.reader).items():
+        if isinstance(embed.encoder, Absent):
+            raise ValueError(
+                f"view {view!r} was made by the {embed.encoder.what}, and a model file loads none; "
+                "name it with --encoder NAME"
+            )
+        embed.check(view)
 
 
 def read_rows(
@@ -96,11 +129,15 @@ def lengths_of(documents: Documents) -> Any:
     return documents.filled if isinstance(documents, Sequences) else None
 
 
-def views_of(saved: Saved, documents: Documents, vectors: tuple[str, ...]) -> Any:
+def views_of(
+    saved: Saved, documents: Documents, vectors: tuple[str, ...], talk: Talk | None = None
+) -> Any:
     """Return the views of documents, with vectors of NAME=FILE.npy where a view was such a file.
 
     A file has a row for each document of the fit, so that other documents need one of their own.
+    Texts are encoded with bars and the store of vectors if there is somebody to talk to.
     """
+    check_encoders(saved)
     reader = copy(saved.reader)
     files = [name for name, spec in reader.views_.items() if spec["kind"] == "array"]
     given = _read_vectors(saved, files, len(documents), vectors)
@@ -116,7 +153,11 @@ def views_of(saved: Saved, documents: Documents, vectors: tuple[str, ...]) -> An
             _check_vectors(saved, name, reader.views[name])
     if given:
         reader.set_params(views={**reader.views, **given})
-    return reader.transform(documents.table)
+    if talk is None:
+        return reader.transform(documents.table)
+    prepare(reader, talk)
+    with encoding(reader, len(documents), talk):
+        return reader.transform(documents.table)
 
 
 def _check_vectors(saved: Saved, name: str, file: str) -> None:

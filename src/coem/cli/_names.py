@@ -19,32 +19,37 @@ def naming_of(run: Path) -> Any:
     return read_names(run, own_names(run)).naming
 
 
-def keep(run: Path, naming: Any, talk: Talk, source: str | None, vectors: tuple[str, ...]) -> None:
-    """Write the names of a run, and then its tables and its page with them."""
+def keep(run: Path, naming: Any, talk: Talk, options: dict[str, Any]) -> None:
+    """Write the names of a run, and then its tables and its page with them.
+
+    The options `source`, `vectors` and `encoder` say where its documents and vectors are.
+    """
     from coem.recipes.names import Names, write_names
     from coem.recipes.record import renamed_files, rewrite
 
     before = renamed_files(run)
     write_names(run, Names(naming, before))
     try:
-        told = _told(run, talk, source, vectors)
-    except (ValueError, OSError) as error:
+        told = _told(run, talk, options["source"], options["vectors"], options["encoder"])
+    except (ValueError, OSError, ImportError) as error:
         talk.note(f"note: the tables and the page of {run} are as they were: {error}")
         return
     rewrite(run, told, naming)
 
 
-def _told(run: Path, talk: Talk, source: str | None, vectors: tuple[str, ...]) -> Any:
+def _told(
+    run: Path, talk: Talk, source: str | None, vectors: tuple[str, ...], encoder: str | None
+) -> Any:
     """Return what the tables and the page of a run say, from its model and its documents."""
     from coem.cli import _models
     from coem.recipes.record import read_run
 
-    told, saved = read_run(run), _models.load_model(run)
+    told, saved = read_run(run), _models.load_model(run, encoder)
     documents = _models.documents_of(saved, source, talk)
     new = _models.changed(told, documents, vectors)
     if new:
         raise ValueError(f"{'; '.join(new)}")
-    views = _models.views_of(saved, documents, vectors)
+    views = _models.views_of(saved, documents, vectors, talk)
     fields = TOLD[told["verb"]](run, told, saved, documents, views)
     return SimpleNamespace(**{"columns": {}, "tables": {}, "page": None, **fields})
 

@@ -143,11 +143,18 @@ view_options = options(
         callback=_named,
         metavar="NAME=COLUMN",
         help="A view of its own: title=title, both=title+body, links=refs:list, "
-        "cited=refs:inbound, maker=maker:category, price=price:number, meaning=emb:vector or "
-        "meaning=emb.npy.",
+        "cited=refs:inbound, maker=maker:category, price=price:number, meaning=body:embed, "
+        "meaning=emb:vector or meaning=emb.npy.",
     ),
     id_option,
     word_options,
+)
+
+encoder_option = click.option(
+    "--encoder",
+    metavar="NAME",
+    help="What makes the vectors of views such as meaning=body:embed: the folder or the name of a "
+    "model, also as model2vec:NAME or sentence-transformers:NAME.",
 )
 
 plain_option = click.option(
@@ -210,16 +217,29 @@ length_option = click.option(
 def _typed(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
     """Return what was typed: a view in a file of options is one of the documents of the fit."""
     source = context.get_parameter_source(str(parameter.name))
-    return () if source is click.core.ParameterSource.DEFAULT_MAP else value
+    if source is click.core.ParameterSource.DEFAULT_MAP:
+        return () if parameter.multiple else None
+    return value
 
 
-vectors_option = click.option(
-    "--view",
-    "vectors",
-    multiple=True,
-    metavar="NAME=FILE.npy",
+other_encoder_option = click.option(
+    "--encoder",
+    metavar="NAME",
     callback=_typed,
-    help="The vectors of these documents, for a view that was a .npy file when it was fitted.",
+    help="The encoder of the fit, if its folder has moved or MODEL is a single file. [that of the "
+    "run]",
+)
+
+vectors_options = options(
+    click.option(
+        "--view",
+        "vectors",
+        multiple=True,
+        metavar="NAME=FILE.npy",
+        callback=_typed,
+        help="The vectors of these documents, for a view that was a .npy file when it was fitted.",
+    ),
+    other_encoder_option,
 )
 
 size_option = click.option(

@@ -138,6 +138,9 @@ class Talk(Listener):
 # What the library says to those who write Python, and what it is to those who write commands.
 PYTHON = (
     (r"views=\{'text': 'COLUMN'\}", "--text COLUMN"),
+    (r"\bencoder='NAME'", "--encoder NAME"),
+    (r"views=\{'meaning': 'COLUMN:embed'\}", "--view meaning=COLUMN:embed"),
+    (r"^there is an encoder, and", "--encoder names an encoder, and there is"),
     (r"\bid='(COLUMN|none)'", r"--id \1"),
     (r"\bwrite '([^']+:(?:list|inbound|number|vector|category))'", r"write --view NAME=\1"),
     (r"\bwrite '([^']+)'", r"write --text '\1'"),

@@ -7,6 +7,7 @@ import click
 from coem.cli._config import Numbers
 from coem.cli._options import (
     config_option,
+    encoder_option,
     length_option,
     machine_options,
     reading_options,
@@ -27,6 +28,7 @@ Examples:
 @click.command("choose-k", epilog=EXAMPLE)
 @source_argument
 @view_options
+@encoder_option
 @length_option
 @click.option("--among", metavar="K,K,...", type=Numbers(), help="Numbers to try. [2 to 64]")
 @rounds_option

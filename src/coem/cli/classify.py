@@ -7,6 +7,7 @@ import click
 from coem.cli._options import (
     config_option,
     date_option,
+    encoder_option,
     evidence_option,
     folder_options,
     full_option,
@@ -48,6 +49,7 @@ class Weight(click.ParamType):
 @click.command("classify", epilog=EXAMPLE)
 @source_argument
 @view_options
+@encoder_option
 @date_option
 @latent_option
 @evidence_option

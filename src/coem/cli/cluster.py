@@ -7,6 +7,7 @@ import click
 from coem.cli._options import (
     config_option,
     date_option,
+    encoder_option,
     evidence_option,
     fitting_options,
     folder_options,
@@ -29,6 +30,7 @@ Examples:
   coem cluster posts.csv --text body -k 20 --out groups
   coem cluster papers.jsonl --view title=title --view links=refs:list -k 7
   coem cluster posts.csv --text body --view meaning=vectors.npy -k 20
+  coem cluster posts.csv --text body --view meaning=body:embed --encoder minishlab/potion-base-8M
   coem cluster posts.csv --method k-means -k 20
   coem cluster more-posts.csv --names-from coem-posts
 """
@@ -37,6 +39,7 @@ Examples:
 @click.command("cluster", epilog=EXAMPLE)
 @source_argument
 @view_options
+@encoder_option
 @date_option
 @latent_option
 @click.option(

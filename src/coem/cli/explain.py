@@ -10,7 +10,7 @@ from coem.cli._options import (
     other_text_option,
     reading_options,
     talk_options,
-    vectors_option,
+    vectors_options,
 )
 from coem.cli._talk import Talk, table
 
@@ -27,7 +27,7 @@ Examples:
 @click.option("--file", "source", metavar="FILE", help="Where it is. [the file of the run]")
 @click.option("-n", "--words", type=click.IntRange(1), default=10, show_default=True)
 @other_text_option
-@vectors_option
+@vectors_options
 @reading_options
 @config_option
 @talk_options
@@ -44,7 +44,7 @@ def command(**options: Any) -> None:
     from coem.report.texts import excerpt
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
-    saved = _models.load_model(options["model"])
+    saved = _models.load_model(options["model"], options["encoder"])
     if not hasattr(saved.model, "explain"):
         kind = type(saved.model).__name__
         article = "an" if kind[0] in "AEIOU" else "a"
@@ -57,7 +57,7 @@ def command(**options: Any) -> None:
     _check_id(documents, options["wanted"])
     row = documents.ids.index(options["wanted"])
     with talk.noting_warnings():
-        views = _models.views_of(saved, documents, options["vectors"])
+        views = _models.views_of(saved, documents, options["vectors"], talk)
     told, odds = _of_row(saved, views, _models.lengths_of(documents), row)
     _name_features(saved.reader, told, documents.table.slice(row, 1))
     text = excerpt(shown_texts(documents, saved.reader)[row], 200)

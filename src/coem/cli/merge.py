@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from coem.cli._options import talk_options, vectors_option
+from coem.cli._options import talk_options, vectors_options
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
@@ -23,7 +23,7 @@ Examples:
 @click.option("--name", help="What the group is called. [the names of its parts]")
 @click.option("--undo", is_flag=True, help="Part them again: the group GROUP, or all.")
 @click.option("--file", "source", metavar="FILE", help="The documents, if they have moved.")
-@vectors_option
+@vectors_options
 @talk_options
 def command(
     run: Path, groups: tuple[int, ...], name: str | None, undo: bool, **options: Any
@@ -44,7 +44,7 @@ def command(
     naming = _names.naming_of(run)
     _check_verb(run)
     naming = _parted(naming, groups) if undo else naming.merge(groups, name)
-    _names.keep(run, naming, talk, options["source"], options["vectors"])
+    _names.keep(run, naming, talk, options)
     talk.result(*_names.listed(run, naming))
 
 

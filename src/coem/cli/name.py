@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from coem.cli._options import talk_options, vectors_option
+from coem.cli._options import talk_options, vectors_options
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
@@ -37,7 +37,7 @@ def _named(
 @click.argument("names", metavar="[GROUP=NAME]...", nargs=-1, callback=_named)
 @click.option("--reset", is_flag=True, help="Take back all names and merges.")
 @click.option("--file", "source", metavar="FILE", help="The documents, if they have moved.")
-@vectors_option
+@vectors_options
 @talk_options
 def command(run: Path, names: dict[int, str], reset: bool, **options: Any) -> None:
     """Give names to the groups of a run, or list them.
@@ -54,5 +54,5 @@ def command(run: Path, names: dict[int, str], reset: bool, **options: Any) -> No
         raise click.UsageError("give names, or --reset")
     if reset or names:
         naming = type(naming)(naming.own) if reset else naming.name(names)
-        _names.keep(run, naming, talk, options["source"], options["vectors"])
+        _names.keep(run, naming, talk, options)
     talk.result(*_names.listed(run, naming))

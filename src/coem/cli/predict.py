@@ -12,7 +12,7 @@ from coem.cli._options import (
     reading_options,
     source_argument,
     talk_options,
-    vectors_option,
+    vectors_options,
 )
 from coem.cli._talk import Talk
 from coem.recipes.defaults import FORMATS
@@ -42,7 +42,7 @@ Examples:
     help="What rows are called; none numbers them. [as when it was fitted]",
 )
 @other_text_option
-@vectors_option
+@vectors_options
 @plain_option
 @reading_options
 @config_option
@@ -61,11 +61,11 @@ def command(**options: Any) -> None:
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     out = options["out"]
     _check_target(out, options["force"])
-    saved = _models.load_model(options["model"])
+    saved = _models.load_model(options["model"], options["encoder"])
     _models.check_text_option(saved, options["text"])
     documents = _models.read_rows(saved, options["source"], options, talk, options["id_column"])
     with talk.noting_warnings():
-        views = _models.views_of(saved, documents, options["vectors"])
+        views = _models.views_of(saved, documents, options["vectors"], talk)
     rows = _models.assign(saved, views, documents)
     _write(rows, out, talk)
     talk.note(f"{len(documents):,} {'rows' if saved.paragraphs is None else 'paragraphs'} assigned")

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from coem.cli._options import full_option, talk_options, vectors_option
+from coem.cli._options import full_option, talk_options, vectors_options
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
@@ -21,7 +21,7 @@ EXAMPLES = 5  # as in `tell`, so that the page of a run can be made again
 @click.argument("run", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="[report.html in RUN]")
 @click.option("--file", "source", metavar="FILE", help="The documents, if they have moved.")
-@vectors_option
+@vectors_options
 @click.option("--force", is_flag=True, help="Replace FILE, or the run's page by another one.")
 @click.option("--examples", type=click.IntRange(1, 50), default=EXAMPLES, show_default=True)
 @full_option
@@ -40,7 +40,7 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     own = run / REPORT
     target = own if out is None else out
-    told, saved = read_run(run), _models.load_model(run)
+    told, saved = read_run(run), _models.load_model(run, options["encoder"])
     documents = _models.documents_of(saved, options["source"], talk)
     new = _models.changed(told, documents, options["vectors"])
     for what in new:
@@ -52,7 +52,7 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     if target.exists() and other and not options["force"]:
         raise ValueError(f"{target} is there already; name another with --out, or use --force")
     with talk.noting_warnings():
-        views = _models.views_of(saved, documents, options["vectors"])
+        views = _models.views_of(saved, documents, options["vectors"], talk)
     if told["verb"] == "segment":
         if full:
             raise ValueError("--full: the page of coem segment has no texts to be packed")

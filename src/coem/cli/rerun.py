@@ -67,15 +67,15 @@ def _repeat(run: Path, told: dict[str, Any], folder: Path, source: str | None) -
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Return what differs between two records of runs, in sentences."""
-    from coem.recipes.record import LABELS
+    from coem.recipes.record import ENCODER, LABELS
 
+    others = {LABELS: "the labels have", ENCODER: "the encoder has"}
     found = []
     if old["fingerprint"] != new["fingerprint"]:
         found.append("the documents have changed")
     for view, before in old.get("inputs", {}).items():
         if new["inputs"].get(view) != before:
-            what = "the labels" if view == LABELS else f"the vectors of view {view!r}"
-            found.append(f"{what} have changed")
+            found.append(f"{others.get(view, f'the vectors of view {view!r} have')} changed")
     for name in sorted(old["versions"].keys() | new["versions"].keys()):
         before, after = old["versions"].get(name), new["versions"].get(name)
         if before != after:

@@ -11,6 +11,7 @@ read the standard library of the interpreter.
 
 from coem.datasets._cluto import fetch_cluto
 from coem.datasets._cora_papers import fetch_cora_papers
+from coem.datasets._files import cache_dir
 from coem.datasets._graphs import fetch_as_graph, walk_steps
 from coem.datasets._linqs import fetch_citeseer, fetch_cora
 from coem.datasets._modules import load_stdlib_modules
@@ -23,6 +24,7 @@ from coem.datasets._webkb import fetch_webkb
 from coem.datasets._webkb_course import fetch_webkb_course
 
 __all__ = [
+    "cache_dir",
     "fetch_20newsgroups",
     "fetch_as_graph",
     "fetch_citeseer",

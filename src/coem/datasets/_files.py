@@ -235,7 +235,13 @@ _NOT_WORDS = bytes(byte for byte in range(256) if not (byte < 128 and chr(byte).
 
 
 def cache_dir() -> Path:
-    """Return the user's cache directory for coem, the same with and without pooch."""
+    """Return the cache directory for coem, the same with and without pooch.
+
+    The environment variable ``COEM_CACHE`` names it, or it is the one that the user's system has.
+    """
+    own = os.environ.get("COEM_CACHE")
+    if own:
+        return Path(own).expanduser()
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     elif sys.platform == "darwin":

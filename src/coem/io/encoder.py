@@ -151,7 +151,9 @@ class Encoder:
         if self._can(part):
             return self.encode(part)
         self._note(part)
-        return {"absent": f"{self._where[-1]} ({type(part).__name__})"}
+        known = getattr(part, "known_as", None)  # what a person can find it by again
+        name = known if isinstance(known, str) else type(part).__name__
+        return {"absent": f"{self._where[-1]} ({name})"}
 
     def _note(self, part: Any) -> None:
         self.left_out.append(f"{'.'.join(self._where)}: a {type(part).__name__}")

@@ -38,6 +38,7 @@ def classify(
     multi: bool = False,
     text: Any = None,
     views: Any = None,
+    encoder: Any = None,
     id: str | None = None,
     date: str | None = "auto",
     stop_words: Any = STOP_WORDS,
@@ -67,7 +68,7 @@ def classify(
 
     Parameters
     ----------
-    table, text, views, id, date : table or path, and what is in it
+    table, text, views, encoder, id, date : table or path, and what is in it
         As in `cluster`.
     label : str
         The column of the classes, which become text. Empty, NA, NaN, None, null and -1 mark rows

@@ -47,6 +47,7 @@ def cluster(
     *,
     text: Any = None,
     views: Any = None,
+    encoder: Any = None,
     id: str | None = None,
     date: str | None = "auto",
     stop_words: Any = STOP_WORDS,
@@ -88,6 +89,10 @@ def cluster(
         More views by name, as `coem.text.TextViews` takes them: ``{"links": "refs:list"}``. Columns
         can also be joined as in the program: ``"title+body"``. Without `text` and `views` columns
         are guessed, and `notes` says how.
+    encoder : str or callable, optional
+        What makes the vectors of views such as ``{"meaning": "body:embed"}``: the name of a model
+        or its folder, as `coem.text.NamedEncoder` takes it, or any encoder that `coem.text.Embed`
+        takes. Vectors of a model with a name are kept in the user's cache.
     id : str, optional
         The column with the ids of the rows. Otherwise a column "id", or their numbers from 1;
         "none" takes the numbers in any case.

@@ -13,6 +13,7 @@ from coem import report as pages
 from coem.io.tables import write_table
 from coem.models import read_info, save
 from coem.recipes.defaults import FORMATS
+from coem.recipes.encoders import known_encoder
 from coem.recipes.names import NAMES, Names, read_names, write_names
 from coem.recipes.settings import recorded
 from coem.report.story import plain
@@ -24,7 +25,8 @@ ASSIGNMENTS = "assignments"
 TABLES = tuple(f"{ASSIGNMENTS}.{form}" for form in FORMATS)
 FILES = (MODEL, CLUSTERS, SEGMENTS, TRACE, REPORT, RUN, NAMES, *TABLES)
 REWRITTEN = (CLUSTERS, SEGMENTS, REPORT, *TABLES)  # when groups get names
-LABELS = "--labels"  # among the inputs of a run, which are views otherwise
+# Among the inputs of a run, which are views otherwise.
+LABELS, ENCODER = "--labels", "--encoder"
 VERBS = ("cluster", "classify", "topics", "segment")  # that write such a folder
 SCHEMA = 1
 
@@ -155,11 +157,11 @@ def _run_json(result: Any, folder: Path, written: dict[str, Any]) -> str:
         "source": documents.path,
         "called": documents.called,
         "fingerprint": documents.fingerprint,
-        "inputs": _inputs(recorded(result.settings)),
+        "inputs": _inputs(result),
         "rows": len(documents),
         "bad_rows": documents.n_bad,
         "seed": result.settings["seed"],
-        "versions": versions(),
+        "versions": versions(result.settings),
         "seconds": round(result.seconds, 3),
         "result": result.figures,
         "stability": result.story.stability,
@@ -169,12 +171,18 @@ def _run_json(result: Any, folder: Path, written: dict[str, Any]) -> str:
     return to_json(told, indent=2) + "\n"
 
 
-def _inputs(settings: dict[str, Any]) -> dict[str, str]:
-    """Return the digests of the files of vectors, by view, and of that of the labels."""
+def _inputs(result: Any) -> dict[str, str]:
+    """Return the digests of the files of vectors, by view, of that of the labels, and an encoder's.
+
+    That of an encoder is of what it says of a known sentence.
+    """
+    settings = recorded(result.settings)
     views = settings.get("views", {}).items()
     files = {view: spec for view, spec in views if str(spec).endswith(".npy")}
     files |= {LABELS: settings["labels"]} if settings.get("labels") else {}
-    return {view: digest(Path(file)) for view, file in files.items()}
+    found = {view: digest(Path(file)) for view, file in files.items()}
+    known = known_encoder(result.reader)
+    return found if known is None else {**found, ENCODER: known}
 
 
 def _held_out(story: Any) -> Any:
@@ -187,9 +195,11 @@ def known_as(told: dict[str, Any]) -> tuple[str | None, str]:
     return told.get("called"), told["fingerprint"]
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of what the result depends on."""
-    names = ("coem", "numpy", "scipy", "scikit-learn", "pyarrow")
+def versions(settings: dict[str, Any] | None = None) -> dict[str, str]:
+    """Return the versions of what the result depends on, with the library of an encoder."""
+    encoder = (settings or {}).get("encoder")
+    names = ["coem", "numpy", "scipy", "scikit-learn", "pyarrow"]
+    names += [encoder.partition(":")[0]] if isinstance(encoder, str) else []
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 

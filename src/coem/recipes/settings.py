@@ -9,6 +9,8 @@ from numbers import Integral, Real
 from typing import Any
 
 from coem.checks import check_flag, check_number
+from coem.recipes.encoders import check_encoder
+from coem.text.specs import embedded
 
 # The kind and the smallest value of every parameter that is a number, and whether None is one.
 NUMBERS = {
@@ -37,6 +39,8 @@ def normal(given: Mapping[str, Any]) -> dict[str, Any]:
     settings["text"] = _texts(settings["text"])
     if "views" in settings:
         settings["views"] = _views(settings["views"], settings["text"])
+        found = check_encoder(settings)
+        settings |= {"encoder": found} if "encoder" in settings else {}
     if isinstance(settings.get("labels"), str | os.PathLike):
         settings["labels"] = os.path.abspath(settings["labels"])
     words = settings["stop_words"]
@@ -90,12 +94,20 @@ def _full_name(spec: Any) -> Any:
 def recorded(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as JSON has them; a view that is no name of columns or of a file is None."""
     found = dict(settings)
+    named = isinstance(found.get("encoder"), str)
     if "views" in found:
         views = found["views"].items()
-        found["views"] = {n: s if isinstance(s, str | list | tuple) else None for n, s in views}
+        found["views"] = {n: s if _is_plain(s, named) else None for n, s in views}
+    if "encoder" in found and not named:
+        found["encoder"] = None  # none, or an object in Python
     if not isinstance(found.get("labels"), str | None):
         found["labels"] = None  # a table in Python
     return found
+
+
+def _is_plain(spec: Any, named: bool) -> bool:
+    """Return whether names say all of a view; `named` says whether the encoder has one."""
+    return isinstance(spec, str | list | tuple) and (named or embedded(spec) is None)
 
 
 def on_page(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -107,6 +119,9 @@ def on_page(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     if shown.get("views"):
         views = shown["views"].items()
         shown["views"] = {n: "given in Python" if s is None else s for n, s in views}
+    if shown.get("encoder"):
+        library, _, model = shown["encoder"].partition(":")
+        shown["encoder"] = f"{library}:{os.path.basename(model) if os.path.isabs(model) else model}"
     if shown.get("labels"):
         shown["labels"] = os.path.basename(shown["labels"])
     used = {

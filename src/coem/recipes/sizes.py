@@ -15,6 +15,7 @@ def how_many(
     *,
     text: Any = None,
     views: Any = None,
+    encoder: Any = None,
     id: str | None = None,
     stop_words: Any = STOP_WORDS,
     min_df: int = MIN_DF,

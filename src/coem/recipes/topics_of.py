@@ -59,7 +59,7 @@ def topics(
     Parameters
     ----------
     table, text, views, id, date : table or path, and what is in it
-        As in `cluster`; there must be one view of words or lists.
+        As in `cluster`; there must be one view of words or lists, not of vectors.
     stop_words, min_df, max_df, max_features, ngrams : optional
         Which words count, as in `cluster`.
     k : int, default=50

@@ -8,6 +8,7 @@ from coem.families import Multinomial, as_family
 from coem.recipes.columns import tell_columns
 from coem.recipes.defaults import SMOOTHING
 from coem.recipes.documents import Documents, column_of
+from coem.recipes.encoders import encoding, prepare, with_encoder
 from coem.recipes.labels import label_column
 from coem.recipes.listener import Listener
 from coem.report.marks import TITLES
@@ -80,7 +81,7 @@ def chosen_views(settings: dict[str, Any], columns: list[str]) -> dict[str, Any]
     for name, spec in settings["views"].items():
         joined = isinstance(spec, str) and not spec.endswith(".npy")
         views[name] = _columns(spec, columns) if joined else spec
-    return views
+    return with_encoder(views, settings.get("encoder"))
 
 
 def _columns(spec: str, known: list[str]) -> str | list[str]:
@@ -114,7 +115,8 @@ def to_views(
         label = label_column(label, table)
         column_of(table, documents.source, label, "labels")
         table = table.drop_columns([label])
-    with listener.noting_warnings():
+    prepare(reader, listener)
+    with listener.noting_warnings(), encoding(reader, len(documents), listener):
         views = reader.fit_transform(table)
     for name, family in _dense(reader).items():
         as_family(family).check(views[name], name)  # while all rows are here: a fit may see a part
@@ -122,6 +124,10 @@ def to_views(
     widths = {name: views[name].shape[1] for name in views.names}
     sizes = ", ".join(f"{name} ({n:,} column{'' if n == 1 else 's'})" for name, n in widths.items())
     listener.note(f"{len(documents):,} rows; views: {sizes}")
+    if all(spec["kind"] == "embed" for spec in reader.views_.values()):
+        listener.note(
+            "sentence vectors have no words to name groups by; text='COLUMN' adds a view of words"
+        )
     empty = int((~_filled(reader, views)).sum())
     if empty:
         rows = "row is" if empty == 1 else "rows are"
@@ -181,9 +187,12 @@ def _dense(reader: TextViews) -> dict[str, str]:
 
 
 def named_columns(reader: TextViews) -> dict[str, Any]:
-    """Return the names of the columns by view; a single latent direction says nothing to people."""
-    names = reader.vocabulary_.items()
-    return {view: words for view, words in names if reader.views_[view]["kind"] != "latent"}
+    """Return the names of the columns by view.
+
+    A single latent direction, or one number of a sentence vector, says nothing to people.
+    """
+    silent, names = ("latent", "embed"), reader.vocabulary_.items()
+    return {view: words for view, words in names if reader.views_[view]["kind"] not in silent}
 
 
 def check_size(k: int, views: Any) -> None:
@@ -208,7 +217,7 @@ def titles_and_texts(documents: Documents, reader: TextViews) -> tuple[list[str]
 
     A column that is called a title is one if there are other columns of text.
     """
-    texts = [spec for spec in reader.views_.values() if spec["kind"] == "text"]
+    texts = [spec for spec in reader.views_.values() if spec["kind"] in ("text", "embed")]
     columns = list(dict.fromkeys(name for spec in texts for name in spec["columns"]))
     title = next((name for name in columns if name.lower() in TITLES), None)
     if title is None or len(columns) < 2:

@@ -31,6 +31,7 @@ from coem.text import _saved  # noqa: F401  (it registers them with model files)
 from coem.text._tables import as_arrow
 from coem.text.directions import LatentDirections
 from coem.text.embed import Embed
+from coem.text.encoders import NamedEncoder
 from coem.text.paragraphs import Paragraphs, split_paragraphs
 from coem.text.scaling import DEFAULT_LENGTH, ScaleLength, scale_length
 from coem.text.views_of_tables import TextViews
@@ -39,6 +40,7 @@ from coem.text.vocabulary import SelectWords
 __all__ = [
     "TextViews",
     "Embed",
+    "NamedEncoder",
     "SelectWords",
     "ScaleLength",
     "scale_length",

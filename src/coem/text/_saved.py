@@ -5,7 +5,7 @@ import numpy as np
 from coem.io.loaded import need
 from coem.io.registry import register
 from coem.text.directions import LatentDirections
-from coem.text.embed import Embed
+from coem.text.embed import Embed, check_embed
 from coem.text.lists import BETWEEN, USUAL
 from coem.text.specs import KINDS
 from coem.text.views_of_tables import TextViews
@@ -26,7 +26,7 @@ def check_text_views(model):
         ends = [links["sources"], links["targets"]]
         need(all(map(_is_text, ends)) and len(ends[0]) == len(ends[1]), f"links of view {view!r}")
     kinds = {view: spec["kind"] for view, spec in model.views_.items()}
-    need(set(kinds.values()) <= {*KINDS, "embed", "array", "latent"}, "the kind of a view")
+    need(set(kinds.values()) <= {*KINDS, "array", "latent"}, "the kind of a view")
     _check_latent(model, kinds)
     inbound = [view for view, kind in kinds.items() if kind == "inbound"]
     need(list(model.links_) == inbound, "links_")
@@ -55,5 +55,6 @@ def _is_text(words):
 
 
 register(TextViews, check=check_text_views)
-# A file cannot hold the encoder, which is a function; the cache belongs to the machine.
-register(Embed, absent=("encoder",), skip=("cache",))
+# A file cannot hold the encoder, which is a function, and must not name one that is then loaded.
+# The cache belongs to the machine.
+register(Embed, absent=("encoder",), skip=("cache",), check=check_embed)

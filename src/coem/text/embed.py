@@ -1,16 +1,30 @@
 """Sentence vectors of a text column as a view, and a store of them on disk."""
 
-import hashlib
 import os
-import tempfile
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-PROBE = "What is it that co-EM makes of two views?"
+from coem.io.loaded import need
+from coem.text._store import Store, digest
+from coem.text.encoders import PROBE
+
+BATCH = 512  # texts that are encoded, and kept, together
+
+_watchers: list[Callable[[int, int], None]] = []
+
+
+@contextmanager
+def watch_encoding(look: Callable[[int, int], None]) -> Iterator[None]:
+    """Call `look` with every batch that is encoded inside the context: texts done, and texts."""
+    _watchers.append(look)
+    try:
+        yield
+    finally:
+        _watchers.remove(look)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,15 +36,19 @@ class Embed:
     column : str or list of str
         The column of text; several are joined by line breaks.
     encoder : object
-        Anything with ``encode(list of str)``, such as a model of sentence-transformers, or a
-        function of a list of str. It returns one vector a text.
+        A `NamedEncoder`, anything else with ``encode(list of str)``, such as a model of
+        sentence-transformers, or a function of a list of str. It returns one vector a text.
     cache : path, optional
         A folder that keeps the vectors, by the content of the texts: only texts that are not there
         are encoded. A folder is for one encoder; one that holds another's vectors is refused.
+    probe : ndarray, optional
+        What the encoder says of a known sentence (`NamedEncoder.probe`). It is saved with a model,
+        so that another encoder is refused when the model is used.
 
     Notes
     -----
-    A row without text has no vector: it is NaN as a whole, and empty for the families.
+    A row without text has no vector: it is NaN as a whole, and empty for the families. Texts are
+    encoded in batches, and every text once.
 
     Examples
     --------
@@ -45,6 +63,7 @@ class Embed:
     column: str | list[str]
     encoder: Any
     cache: str | os.PathLike[str] | None = None
+    probe: Any = None
 
     def __deepcopy__(self, memo):
         """Return itself: nothing changes it, and encoders are large."""
@@ -58,19 +77,42 @@ class Embed:
         there = [i for i, text in enumerate(texts) if text and not text.isspace()]
         if not there:
             return np.empty((len(texts), 0))
+        self.check(view)
         known = [texts[i] for i in there]
-        vectors = self._encode(known, view) if self.cache is None else self._recall(known, view)
+        vectors = self._encode_all(known, view) if self.cache is None else self._recall(known, view)
         X = np.full((len(texts), vectors.shape[1]), np.nan, vectors.dtype)
         X[there] = vectors
         return X
 
+    def _encode_all(self, texts, view):
+        """Return the vectors of texts, of which each is encoded once."""
+        places = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        parts = [vectors for _, vectors in self._batches(list(places), view)]
+        return np.concatenate(parts)[[places[text] for text in texts]]
+
+    def _batches(self, texts, view):
+        """Yield some texts and their vectors, until all are encoded."""
+        width = None
+        for start in range(0, len(texts), BATCH):
+            part = texts[start : start + BATCH]
+            vectors = self._encode(part, view)
+            width = vectors.shape[1] if width is None else width
+            if vectors.shape[1] != width:
+                raise ValueError(
+                    f"view {view!r}: the encoder returned vectors of {width} numbers, and then of "
+                    f"{vectors.shape[1]}"
+                )
+            yield part, vectors
+            for look in tuple(_watchers):
+                look(start + len(part), len(texts))
+
     def _encode(self, texts, view):
         """Return what the encoder says, once it is sure that it is one finite vector a text."""
         encode = getattr(self.encoder, "encode", self.encoder)
-        if not callable(encode):
+        if not callable(encode) or isinstance(self.encoder, str):  # str has an encode of its own
             raise ValueError(
                 f"view {view!r}: the encoder must have a method encode or be a function of a list "
-                f"of str, and is {self.encoder!r:.80}"
+                f"of str, such as NamedEncoder(name), and is {self.encoder!r:.80}"
             )
         vectors = np.asarray(encode(list(texts)))
         if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind not in "iuf":
@@ -87,69 +129,58 @@ class Embed:
 
     def _recall(self, texts, view):
         """Return the vectors from the store, after those that it does not have were added to it."""
-        folder = Path(self.cache)
-        folder.mkdir(parents=True, exist_ok=True)
-        keys = [_digest(text) for text in texts]
-        store = _read(folder, view)
+        store = Store(self.cache, view)
         self._check_same(store, view)
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in store}
+        keys = [digest(text) for text in texts]
+        new = {text: key for key, text in zip(keys, texts, strict=True) if key not in store}
+        if new and not len(store):  # in the first file, so that a store always knows its encoder
+            new = {PROBE: digest(PROBE), **new}
+        for part, vectors in self._batches(list(new), view):
+            store.add([new[text] for text in part], vectors)
         if new:
-            if not store:
-                new[_digest(PROBE)] = PROBE
-            vectors = self._encode(list(new.values()), view)
-            _write(folder, list(new), vectors)
-            store |= zip(new, vectors, strict=True)
-        rows = [store[key] for key in keys]
-        if len({row.shape for row in rows}) > 1:
-            raise ValueError(
-                f"view {view!r}: {folder} holds vectors of different lengths; empty it"
-            )
-        return np.stack(rows)
+            store.tidy()
+        return store.take(keys)
+
+    def _said(self, view):
+        """Return what the encoder says of the known sentence; one with a name remembers it."""
+        said = getattr(self.encoder, "probe", None)
+        return self._encode([PROBE], view)[0] if said is None else said
 
     def _check_same(self, store, view):
         """Refuse a store of another encoder, which would say something else of the probe."""
-        kept = store.get(_digest(PROBE))
-        if kept is None:
-            return
-        (said,) = self._encode([PROBE], view)
-        if said.shape != kept.shape or not np.allclose(said, kept, rtol=0.01, atol=1e-3):
+        key = digest(PROBE)
+        if key in store and not _agree(self._said(view), store.take([key])[0]):
             raise ValueError(
                 f"view {view!r}: {self.cache} holds vectors of another encoder; give each encoder "
                 f"a folder of its own"
             )
 
+    def check(self, view):
+        """Raise if the encoder is another one than that of the fit, as far as it is known."""
+        if self.probe is None:
+            return
+        said, name = self._said(view), getattr(self.encoder, "name", None)
+        if _agree(said, self.probe):
+            return
+        differs = (
+            f"has {len(said)} numbers a text, and had {len(self.probe)}"
+            if len(said) != len(self.probe)
+            else "gives a known sentence another vector"
+        )
+        called = f"the encoder {name!r}" if isinstance(name, str) else "the encoder"
+        raise ValueError(
+            f"view {view!r}: {called} is not the one of the fit: it {differs}; hand in the model "
+            "that it was then, or fit again"
+        )
 
-def _digest(text):
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+def _agree(said, known):
+    """Return whether two vectors of the known sentence are those of one encoder."""
+    return said.shape == known.shape and np.allclose(said, known, rtol=0.01, atol=1e-3)
 
 
-def _read(folder, view):
-    """Return the vectors of a folder by the digests of their texts."""
-    store = {}
-    for path in sorted(folder.glob("*.npy")):
-        try:
-            rows = np.load(path, allow_pickle=False)
-            keys = (key.tobytes() for key in rows["key"])
-            store |= zip(keys, rows["vector"], strict=True)
-        except (OSError, ValueError, EOFError, IndexError) as error:
-            raise ValueError(
-                f"view {view!r}: {path} holds no vectors ({error}); delete it"
-            ) from error
-    return store
-
-
-def _write(folder, keys, vectors):
-    """Add a file to the store; it gets its name only once it is complete."""
-    dtype = [("key", np.uint8, 16), ("vector", vectors.dtype, (vectors.shape[1],))]
-    rows = np.empty(len(keys), dtype)
-    rows["key"] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 16)
-    rows["vector"] = vectors
-    handle, name = tempfile.mkstemp(dir=folder, prefix=".part.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.save(file, rows, allow_pickle=False)
-        os.replace(name, folder / f"{hashlib.blake2b(b''.join(keys)).hexdigest()[:32]}.npy")
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
-        raise
+def check_embed(embed):
+    """Raise unless the probe of a loaded `Embed` can be one."""
+    probe = embed.probe
+    plain = isinstance(probe, np.ndarray) and probe.ndim == 1 and probe.dtype.kind == "f"
+    need(probe is None or (plain and bool(np.isfinite(probe).all())), "the probe of an Embed")

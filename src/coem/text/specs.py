@@ -14,6 +14,7 @@ KINDS = (
     "number",
     "vector",
     "category",
+    "embed",
 )  # what a specification may end with, after a colon
 COUNTS = ("text", "list", "inbound", "category")  # these become matrices of counts
 SEVERAL = ("text", "number", "embed", "category")  # these may have more than one column
@@ -62,7 +63,21 @@ def _parse(spec, view):
     kinds = list(dict.fromkeys(kind for _, kind in pairs))
     if len(kinds) > 1:
         raise ValueError(f"view {view!r} is to be {' and '.join(kinds)}; make it several views")
+    if "embed" in kinds:
+        raise ValueError(
+            f"view {view!r}: sentence vectors need an encoder; write Embed({pairs[0][0]!r}, "
+            "encoder)"
+        )
     return _checked(kinds[0] if kinds else "text", [column for column, _ in pairs], view)
+
+
+def embedded(spec):
+    """Return the columns of a specification such as ``"body:embed"``, or None if it is no such."""
+    parts = [spec] if isinstance(spec, str) else spec
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        return None
+    pairs = [_split(part) for part in parts]
+    return [column for column, _ in pairs] if {kind for _, kind in pairs} == {"embed"} else None
 
 
 def _split(part):

@@ -1,0 +1,196 @@
+"""Encoders by name: models of model2vec and of sentence-transformers, loaded when they are needed.
+
+No code of a model is run. Both libraries are extras, and are imported when a model is loaded.
+"""
+
+import hashlib
+import json
+import os
+import re
+import sys
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# What an encoder says of this sentence tells it from others.
+PROBE = "What is it that co-EM makes of two views?"
+STATIC, DEEP = "model2vec", "sentence-transformers"
+MODULES = {STATIC: "model2vec", DEEP: "sentence_transformers"}
+OWNER = "minishlab/"  # of the models of model2vec that its makers publish
+NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")  # of a model that can be downloaded
+# The parts of a model of sentence-transformers that model2vec can read as well.
+PARTS = ("StaticEmbedding", "Normalize")
+
+
+class NamedEncoder:
+    """A model of model2vec or sentence-transformers that makes vectors of texts.
+
+    Parameters
+    ----------
+    name : str
+        The folder of a saved model, or the name of one to download. Before it you may write the
+        library: ``"model2vec:NAME"`` or ``"sentence-transformers:NAME"``. Without it a folder is
+        read by the library that it was saved by, names that begin with ``minishlab/`` are models
+        of model2vec, and all other names are models of sentence-transformers.
+
+    Attributes
+    ----------
+    name : str
+        The same with the library, and with the full path of a folder.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = full_name(name)
+
+    def __repr__(self) -> str:
+        """Return how to make it."""
+        return f"NamedEncoder({self.name!r})"
+
+    def __reduce__(self) -> Any:
+        """Return what to keep in a pickle: the name, for models are large."""
+        return NamedEncoder, (self.name,)
+
+    @property
+    def known_as(self) -> str:
+        """What a model file says in its place."""
+        return self.name
+
+    def encode(self, texts: list[str]) -> Any:
+        """Return one vector a text, as rows."""
+        if self.name.startswith(STATIC):
+            return self._model.encode(list(texts), use_multiprocessing=False)
+        return self._model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
+
+    @cached_property
+    def probe(self) -> Any:
+        """What the model says of a known sentence; the model is loaded for it."""
+        return np.asarray(self.encode([PROBE])[0], dtype=np.float32)
+
+    @cached_property
+    def _model(self) -> Any:
+        library, _, place = self.name.partition(":")
+        module = _imported(library, place)
+        try:
+            if library == STATIC:
+                return module.StaticModel.from_pretrained(place, force_download=False)
+            return module.SentenceTransformer(place, trust_remote_code=False)
+        except Exception as error:  # libraries, and what downloads for them, raise anything
+            raise ValueError(_unloadable(place, error)) from error
+
+
+def fingerprint(probe: Any) -> str:
+    """Return what tells encoders apart, from what they say of the known sentence.
+
+    Later digits are left out: they differ between machines.
+    """
+    rounded = np.round(np.asarray(probe, dtype=np.float64), 3) + 0.0  # no -0.0
+    return hashlib.sha256(rounded.astype("<f4").tobytes()).hexdigest()
+
+
+def full_name(name: str) -> str:
+    """Return library and model, with a folder in full; raise if it can be none.
+
+    Examples
+    --------
+    >>> full_name("model2vec:minishlab/potion-base-8M")
+    'model2vec:minishlab/potion-base-8M'
+    """
+    library, found, rest = name.partition(":")
+    told = bool(found) and library in MODULES
+    place = os.path.expanduser(rest if told else name)
+    if os.path.isdir(place):
+        place = os.path.abspath(place)
+        library = library if told else _library_of(place)
+        if library == DEEP:
+            _check_code(place)
+    else:
+        _check_name(name, place)
+        library = library if told else STATIC if place.startswith(OWNER) else DEEP
+    _check_installed(library, name, told)
+    return f"{library}:{place}"
+
+
+def _check_name(name: str, place: str) -> None:
+    """Refuse what is neither a folder nor the name of a model."""
+    if os.path.isfile(place):
+        raise ValueError(f"the encoder {name!r} is a file; name the folder of a saved model")
+    if not NAME.fullmatch(place) or place.startswith("."):
+        raise ValueError(
+            f"the encoder {name!r} is no folder that is there, and no name of a model; write the "
+            f"folder of a saved model, {STATIC}:NAME or {DEEP}:NAME"
+        )
+
+
+def _library_of(folder: str) -> str:
+    """Return the library that a folder was saved by."""
+    kinds = _parts(folder)
+    if kinds is not None:
+        return STATIC if all(kind.endswith(PARTS) for kind in kinds) else DEEP
+    config = _json(folder, "config.json")
+    if not isinstance(config, dict):
+        raise ValueError(
+            f"the encoder {folder!r} is no folder of a model: it has no modules.json and no "
+            f"config.json; save one there with save_pretrained of {STATIC} or {DEEP}"
+        )
+    return STATIC if config.get("model_type", STATIC) == STATIC else DEEP
+
+
+def _check_code(folder: str) -> None:
+    """Refuse a folder with code of its own, which sentence-transformers would run."""
+    for kind in _parts(folder) or ():
+        if not kind.startswith("sentence_transformers."):
+            raise ValueError(
+                f"the encoder {folder!r} brings code of its own ({kind}), which is not run; load "
+                "it in Python, and hand over the object as the encoder"
+            )
+
+
+def _parts(folder: str) -> list[str] | None:
+    """Return the classes that a model is made of, or None if nothing says so."""
+    modules = _json(folder, "modules.json")
+    if not isinstance(modules, list):
+        return None
+    return [str(part.get("type")) for part in modules if isinstance(part, dict)]
+
+
+def _json(folder: str, name: str) -> Any:
+    try:
+        return json.loads(Path(folder, name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _install(library: str, name: str, told: bool = True) -> str:
+    said = f"the encoder {name!r} needs {library}: pip install 'coem[{library}]'"
+    return said if told else f"{said}, or write {STATIC}:{name} for a model of {STATIC}"
+
+
+def _check_installed(library: str, name: str, told: bool) -> None:
+    """Raise if a library is not there, without the time that its import takes."""
+    module = MODULES[library]
+    if sys.modules.get(module) is None and find_spec(module) is None:
+        other = not told and library == DEEP and NAME.fullmatch(name) is not None
+        raise ImportError(_install(library, name, not other))
+
+
+def _imported(library: str, place: str) -> Any:
+    try:
+        return import_module(MODULES[library])
+    except ImportError as error:
+        raise ImportError(f"{_install(library, place)} ({error})") from error
+
+
+def _unloadable(place: str, error: Exception) -> str:
+    """Return what is wrong with a model, in one sentence."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = (lines[0] if lines else type(error).__name__)[:200].rstrip(".")
+    if os.path.isdir(place):
+        return f"the encoder {place!r} cannot be loaded: {reason}; save the model again"
+    return (
+        f"the encoder {place!r} is no folder here, and cannot be downloaded: {reason}; check the "
+        "name and the network, or name the folder of a saved model"
+    )
