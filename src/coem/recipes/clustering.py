@@ -90,8 +90,9 @@ def cluster(
     id : str, optional
         The column with the ids of the rows. Otherwise a column "id", or their numbers from 1;
         "none" takes the numbers in any case.
-    stop_words : {"english", None} or list of str
-        Words that do not count.
+    stop_words : str, list of str or None, default="auto"
+        Words that do not count: a list of them, or the names of lists, as `coem.text.TextViews`
+        takes them. "auto" finds the languages of the texts. `settings` has what it found.
     min_df : int, default=2
         Rows that a word must be in.
     max_df : float, default=1.0
@@ -160,7 +161,7 @@ def cluster(
     settings, documents, listener = job.settings, job.documents, job.listener
     settings["label"] = label_of(label, documents, listener)
     reader = group_views(settings, documents, settings["label"])
-    data = to_views(reader, documents, listener, leave_out=settings["label"])
+    data = to_views(reader, documents, settings, listener, leave_out=settings["label"])
     if method == "k-means":
         check_directions(reader)
     k = settings["k"] or _choose(settings, data, reader, listener)

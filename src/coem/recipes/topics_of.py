@@ -91,7 +91,8 @@ def topics(
     reader = text_views(settings, job.documents)
     if reader.views is None:
         job = replace(job, documents=_only_words(job.documents, listener))
-    data = _as_one(reader, to_views(reader, job.documents, listener), job.documents)
+    data = to_views(reader, job.documents, settings, listener)
+    data = _as_one(reader, data, job.documents)
     check_size(settings["k"], data)
     name = one_of_counts(reader, data)
     model = _model(settings)
