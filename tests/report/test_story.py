@@ -20,7 +20,7 @@ from coem.families import Multinomial
 from coem.metrics import agreement_rate, cluster_entropy, expected_calibration_error
 from coem.report import group_words, name_groups, read, render, tell
 from coem.report.closeness import Space
-from coem.report.words import Word, Words
+from coem.report.words import Word, Words, shared_columns
 from coem.selection import stability
 
 
@@ -58,6 +58,8 @@ def test_words_are_those_of_top_features(story, collection, model):
         found = model.top_features("body", n=12, by=by)
         for group, top in zip(story.groups, found, strict=True):
             words = getattr(group.words["body"], kind)
+            if by == "prob":  # frequent words of many groups are apart
+                words = sorted([*group.words["body"].shared, *words], key=lambda w: -w.weight)[:12]
             names = collection.feature_names["body"]
             assert [w.word for w in words] == [names[f] for f, value in top if value > 0]
             assert [w.weight for w in words] == pytest.approx([v for _, v in top if v > 0])
@@ -455,3 +457,44 @@ def test_centrality_is_the_cosine_with_the_own_group():
         rows = rows.toarray() if hasattr(rows, "toarray") else rows
         centre = rows[groups == 1].sum(axis=0)
         np.testing.assert_allclose(every[:, 1], rows @ centre / np.linalg.norm(centre))
+
+
+def slow_shared(table, n):
+    """Return the columns that many rows share, by the definition."""
+    found, k = set(), len(table)
+    for column in range(len(table[0])):
+        mean = sum(row[column] for row in table) / k
+        times = 0
+        for row in table:
+            before = sum(v > row[column] for v in row) + sum(v == row[column] for v in row[:column])
+            times += before < n and row[column] > 0 and row[column] >= mean / 2
+        if 3 * times > k and times >= min(3, k):
+            found.add(column)
+    return found if k > 1 else set()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 9, 20])
+def test_shared_columns_are_those_of_a_slow_twin(k):
+    rng = np.random.default_rng(k)
+    table = rng.dirichlet(np.full(30, 0.3), k).round(2)
+    table[:, :3] = 0.2 * rng.random(3)
+    found = shared_columns(table, 6)
+    assert found == slow_shared(table.tolist(), 6)
+    assert bool(found) == (k > 1)
+
+
+def test_words_of_many_groups_are_said_once(collection):
+    counts = collection.views["body"].toarray()
+    counts = np.column_stack([counts, np.full((len(counts), 2), 4)])
+    names = [*collection.feature_names["body"], "writes", "article"]
+    model = MixtureClusterer(3, random_state=0).fit(counts)
+    story = tell(model, counts, feature_names=names)
+    assert story.shared == {"view0": ["writes", "article"]}
+    for group in story.groups:
+        words = group.words["view0"]
+        assert {w.word for w in words.shared} == {"writes", "article"}
+        assert not {"writes", "article"} & {w.word for w in words.descriptive}
+        assert len(words.descriptive) == 12
+    page = render(story)
+    said = "Frequent in many groups, and not repeated below: <bdi>writes</bdi>, <bdi>article</bdi>."
+    assert page.count(said) == page.count("<bdi>writes</bdi>") == 1

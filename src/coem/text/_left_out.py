@@ -7,7 +7,16 @@ import numpy as np
 from coem.runs import warn_user
 from coem.text.counting import Options, count_known, count_text, learn
 from coem.text.languages import LANGUAGES, find_languages
-from coem.text.stop_words import AUTO, CORPUS, INSTALL, even_words, is_there, listed, parts_of, written
+from coem.text.stop_words import (
+    AUTO,
+    CORPUS,
+    INSTALL,
+    even_words,
+    is_there,
+    listed,
+    parts_of,
+    written,
+)
 
 
 class StopWordsMixin:

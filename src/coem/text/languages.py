@@ -75,24 +75,25 @@ LANGUAGES = {
 CODES = {name: code for code, name in LANGUAGES.items()}
 
 # Some of the commonest words of a language, of two letters or more. Words that are also frequent in
-# English, such as the German "die" and "in", are not among them.
+# English, such as the German "die" and "in", are not among them. A word that several languages
+# have, such as "de", is in the signatures of all: a single one shall not decide.
 SIGNATURES = {
-    "cs": "se na je že by jsem jako ale jsou který pro není jeho také bylo při nebo až která",
-    "da": "og af er ikke til har jeg det på som den med for et var kan blev efter også meget",
+    "cs": "se na je že jsem jako ale jsou který pro není jeho také bylo při nebo až která aby už",
+    "da": "og af er ikke til har jeg det på som den med en et var kan blev efter også meget hvad",
     "de": "und der das ist nicht ein eine mit sich auf den von auch für dem des im wird sind zu",
     "en": "the of and to is that for it with was are this from have be by not which you they",
-    "es": "el los las que una por con para del es como se más pero su lo no este está también",
-    "fi": "ja on ei se että oli hän mutta kun joka myös ovat niin kuin ole tai hänen sen olla",
-    "fr": "les des est une dans pour que qui sur pas avec du et au ne il ce sont plus cette",
-    "hu": "az és hogy nem egy is van volt ez meg csak már mint még azt lehet vagy ezt amely",
-    "it": "di che il non una per con del della gli sono le si nel più anche alla dei questo è",
-    "nl": "het een van en dat niet zijn op te met voor er aan ook om bij naar wordt uit deze",
-    "no": "og av er ikke til har jeg det på som den med for et var kan ble etter også mye",
-    "pl": "się nie na jest że do jak to po ale dla przez jego od który był są czy także oraz",
-    "pt": "que não uma os do da em para com por mais como dos ao se na foi ele são também",
-    "ro": "și să nu la cu pe este din care mai că pentru dar fost sunt sau fi prin această",
-    "ru": "не на что он как это по но из за то все от так же для был она они его",
-    "sv": "och att det som en på är av för med den till inte om ett han jag var från också",
+    "es": "de la el en los las que una por con para del es como se más pero su este está también",
+    "fi": "ja ei se että oli hän mutta kun joka myös ovat niin kuin ole tai hänen sen olla jos",
+    "fr": "de la le en les des est une dans pour que qui sur pas avec du et au ne il ce sont",
+    "hu": "az és hogy nem egy van volt ez meg csak már mint még azt lehet vagy ezt amely ha ki",
+    "it": "di che il la non una per con del della gli sono le si nel più anche alla da dei questo",
+    "nl": "de het een van en dat niet zijn op te met voor er aan ook om bij naar wordt uit deze",
+    "no": "og av er ikke til har jeg det på som den med en et var kan ble etter også mye hva",
+    "pl": "się nie na jest że jak po ale dla przez jego od który był są czy także oraz ze tym",
+    "pt": "de que não uma os da em para com por mais como dos ao se na foi ele são também pela",
+    "ro": "de la și să nu cu pe este din care mai că pentru dar fost sunt sau fi prin această",
+    "ru": "не на что он как это по но из за то все от так же для был она они его",  # noqa: RUF001
+    "sv": "och att det som en på är av för med den till inte om ett han jag var från också de",
     "tr": "bir ve bu için çok ile da de ne gibi daha olarak ama sonra kadar olan değil var",
 }
 _CODES = sorted(SIGNATURES)
