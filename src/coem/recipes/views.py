@@ -139,9 +139,9 @@ def said_stop_words(reader: TextViews, settings: dict[str, Any]) -> str:
     In place of "auto" are the lists that it chose, so that the run can be repeated with them.
     """
     if not reader.stop_lists_:
-        return ""
-    settings["stop_words"] = next(iter(reader.stop_lists_.values()))  # all views have the same
-    reader.set_params(stop_words=settings["stop_words"])
+        n_words = len(settings["stop_words"])
+        return f"; stop words: {n_words:,} of your own" if reader.stop_words_ else ""
+    settings["stop_words"] = reader.name_stop_words().stop_words
     found = parts_of(settings["stop_words"])
     return f"; stop words: {' and '.join(map(_said_list, found)) or 'none'}"
 

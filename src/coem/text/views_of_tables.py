@@ -13,24 +13,21 @@ from coem.io.model_file import Saves
 from coem.runs import warn_user
 from coem.text._inbound import known_links, outbound_links
 from coem.text._latent import LatentMixin, latent_spec
-from coem.text._left_out import StopWordsMixin
 from coem.text._sources import fill_gaps, read_rows, read_source
 from coem.text._tables import with_separator
-from coem.text.counting import TOKENS, Options, count, count_known, learn
+from coem.text._words import WordsMixin
+from coem.text.counting import TOKENS, count, count_known, learn
 from coem.text.guess import doubts, guess_views
 from coem.text.scaling import kept_share, scale_length, shorten
 from coem.text.specs import COUNTS, by_view, check_columns, parse_views
 from coem.text.vocabulary import SelectWords
 from coem.views import Views
 
-_FREQUENCY = ("min_df", "max_df", "max_features")  # options of all views of counts
-_WORDS = ("lowercase", "stop_words", "ngram_range", "token_pattern")  # of views of text
-
 
 # Views are several matrices: there is no one data frame to wrap them in.
 class TextViews(
     LatentMixin,
-    StopWordsMixin,
+    WordsMixin,
     Saves,
     TransformerMixin,
     BaseEstimator,
@@ -295,22 +292,6 @@ class TextViews(
         guessed = self.views is None
         specs, said = guess_views(table, self.id) if guessed else (parse_views(self.views), [])
         return specs | latent_spec(self.latent, specs), said
-
-    def _options(self, *, fitted=False):
-        """Return checked options for each view of counts; after `fit` stop words are known."""
-        specs, standard = self.views_, Options()
-        options = {name: {} for name, spec in specs.items() if spec["kind"] in COUNTS}
-        for names, kinds in ((_FREQUENCY, COUNTS), (_WORDS, ("text",))):
-            for option in names:
-                value, default = getattr(self, option), getattr(standard, option)
-                for view, own in by_view(option, value, specs, default, kinds).items():
-                    options[view][option] = own
-        for view, words in self.stop_words_.items() if fitted else ():
-            options[view]["stop_words"] = words
-        options = {view: Options(**own) for view, own in options.items()}
-        for view, own in options.items():
-            own.check(view)
-        return options
 
     def _check(self, table, y):
         """Refuse, before any work, what cannot be done."""

@@ -1,12 +1,15 @@
-"""Which words the views of text of `TextViews` leave out."""
+"""Which words the views of `TextViews` count, and which they leave out."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from coem.runs import warn_user
 from coem.text.counting import Options, count_known, count_text, learn
 from coem.text.languages import LANGUAGES, find_languages
+from coem.text.specs import COUNTS, by_view
 from coem.text.stop_words import (
     AUTO,
     CORPUS,
@@ -18,9 +21,45 @@ from coem.text.stop_words import (
     written,
 )
 
+_FREQUENCY = ("min_df", "max_df", "max_features")  # options of all views of counts
+_WORDS = ("lowercase", "stop_words", "ngram_range", "token_pattern")  # of views of text
 
-class StopWordsMixin:
-    """The part of `TextViews` that finds stop words."""
+
+class WordsMixin:
+    """The part of `TextViews` that says which words count."""
+
+    def name_stop_words(self):
+        """Name the stop words that "auto" found, as if they had been named before the fit.
+
+        A new fit takes the same lists, whatever the languages of its texts are.
+
+        Returns
+        -------
+        self : TextViews
+        """
+        check_is_fitted(self, "stop_lists_")
+        if isinstance(self.stop_words, Mapping):
+            self.stop_words = {**self.stop_words, **self.stop_lists_}
+        elif self.stop_lists_:  # one value for all views
+            self.stop_words = next(iter(self.stop_lists_.values()))
+        self.languages_ = {}
+        return self
+
+    def _options(self, *, fitted=False):
+        """Return checked options for each view of counts; after `fit` stop words are known."""
+        specs, standard = self.views_, Options()
+        options = {name: {} for name, spec in specs.items() if spec["kind"] in COUNTS}
+        for names, kinds in ((_FREQUENCY, COUNTS), (_WORDS, ("text",))):
+            for option in names:
+                value, default = getattr(self, option), getattr(standard, option)
+                for view, own in by_view(option, value, specs, default, kinds).items():
+                    options[view][option] = own
+        for view, words in self.stop_words_.items() if fitted else ():
+            options[view]["stop_words"] = words
+        options = {view: Options(**own) for view, own in options.items()}
+        for view, own in options.items():
+            own.check(view)
+        return options
 
     def _find_stop_words(self, sources, options):
         """Find the stop words of the views of text, and return the options with them."""
