@@ -501,3 +501,11 @@ def test_words_of_many_groups_are_said_once(collection):
     lines = re.findall(r'<p class="frequent">.*?</p>', page)
     assert len(lines) == 3
     assert not any("writes" in line for line in lines)
+
+
+def test_shared_words_name_a_group_that_has_no_others():
+    edu, goal, vote = Word("edu", 3.0), Word("goal", 2.0), Word("vote", 1.0)
+    sport, law = Words([goal], [edu, goal], [edu]), Words([vote], [vote], [edu])
+    assert name_groups([{"v": sport}, {"v": law}], n=1) == ["goal", "vote"]
+    assert name_groups([{"v": sport}, {"v": law}], n=2) == ["goal, edu", "vote"]
+    assert name_groups([{"v": Words([], [edu], [edu])}, {"v": law}], n=1) == ["edu", "vote"]

@@ -210,7 +210,7 @@ def name_groups(words, n=3, lengths=None):
     names : list of str
         The discriminating words that weigh most, added up over the views. A word belongs to the
         group in which it weighs most, and words that begin alike, such as a plural, count as one.
-        A group without words has its number.
+        Shared words come after all others of a group. A group without words has its number.
     """
     scores = [_scores(group, lengths or {}) for group in words]
     owner = {}
@@ -218,11 +218,11 @@ def name_groups(words, n=3, lengths=None):
         for word, score in found.items():
             if word not in owner or score > scores[owner[word]][word]:
                 owner[word] = group
+    shared = {_short(word) for group in words for one in group.values() for word, _ in one.shared}
     names = []
     for group, found in enumerate(scores):
-        ranked = sorted(found, key=lambda word: (-found[word], word))
-        own = [word for word in ranked if owner[word] == group]
-        chosen = _unlike([*own, *(word for word in ranked if owner[word] != group)], n)
+        places = {w: (owner[w] != group, w in shared, -found[w], w) for w in found}
+        chosen = _unlike(sorted(found, key=places.get), n)
         names.append(", ".join(chosen) or f"group {group}")
     return _distinct(names)
 
