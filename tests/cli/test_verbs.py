@@ -18,14 +18,9 @@ from coem.cli._program import VERBS
 from coem.recipes.matching import fates, shared
 from coem.selection.trust import MEANING
 
-from .conftest import TOPICS, posts, read_json, write_csv
+from .conftest import TOPICS, posts, read_json, rows_of, write_csv
 
 FILES = ["assignments.csv", "clusters.csv", "model.coem", "report.html", "run.json", "trace.jsonl"]
-
-
-def rows_of(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_cluster_writes_everything(finished):

@@ -260,7 +260,7 @@ def test_what_a_result_has(files, tmp_path):
     assert sorted(group.size for group in result.groups) == [20, 20, 20]
     assert set(result.groups[0].name.split(", ")) <= set(" ".join(WORDS.values()).split())
     assert result.figures["nmi"] == pytest.approx(1)
-    assert result.notes == ["60 rows; views: text (32 columns)"]
+    assert result.notes == ["60 rows; views: text (32 columns); stop words: English"]
     assert result.model.n_components == 3
     assert list(result.reader.views_) == list(result.views.names) == ["text"]
     assert np.array_equal(result.pipeline.predict(rows()), result.labels)

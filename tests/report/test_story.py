@@ -1,6 +1,7 @@
 """The numbers of a story are those that NumPy finds."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from coem.families import Multinomial
 from coem.metrics import agreement_rate, cluster_entropy, expected_calibration_error
 from coem.report import group_words, name_groups, read, render, tell
 from coem.report.closeness import Space
-from coem.report.words import Word, Words
+from coem.report.words import Word, Words, shared_columns
 from coem.selection import stability
 
 
@@ -58,6 +59,8 @@ def test_words_are_those_of_top_features(story, collection, model):
         found = model.top_features("body", n=12, by=by)
         for group, top in zip(story.groups, found, strict=True):
             words = getattr(group.words["body"], kind)
+            if by == "prob":  # frequent words of many groups are apart
+                words = sorted([*group.words["body"].shared, *words], key=lambda w: -w.weight)[:12]
             names = collection.feature_names["body"]
             assert [w.word for w in words] == [names[f] for f, value in top if value > 0]
             assert [w.weight for w in words] == pytest.approx([v for _, v in top if v > 0])
@@ -183,7 +186,7 @@ def test_a_classifier_has_classes_for_groups(collection):
     both = judge.component_classes_ == 0
     prob = judge.families_["body"].feature_probs(judge.theta_["body"])[both]
     mixed = np.average(prob, axis=0, weights=judge.weights_[both])
-    top = story.groups[0].words["body"].descriptive[0]
+    top = story.groups[0].words["body"].shared[0]
     assert top.weight == pytest.approx(mixed.max())
     assert top.word == collection.feature_names["body"][mixed.argmax()]
 
@@ -455,3 +458,54 @@ def test_centrality_is_the_cosine_with_the_own_group():
         rows = rows.toarray() if hasattr(rows, "toarray") else rows
         centre = rows[groups == 1].sum(axis=0)
         np.testing.assert_allclose(every[:, 1], rows @ centre / np.linalg.norm(centre))
+
+
+def slow_shared(table, n):
+    """Return the columns that many rows share, by the definition."""
+    found, k = set(), len(table)
+    for column in range(len(table[0])):
+        mean = sum(row[column] for row in table) / k
+        times = 0
+        for row in table:
+            before = sum(v > row[column] for v in row) + sum(v == row[column] for v in row[:column])
+            times += before < n and row[column] > 0 and row[column] >= mean / 2
+        if 3 * times > k and times >= min(3, k):
+            found.add(column)
+    return found if k > 1 else set()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 9, 20])
+def test_shared_columns_are_those_of_a_slow_twin(k):
+    rng = np.random.default_rng(k)
+    table = rng.dirichlet(np.full(30, 0.3), k).round(2)
+    table[:, :3] = 0.2 * rng.random(3)
+    found = shared_columns(table, 6)
+    assert found == slow_shared(table.tolist(), 6)
+    assert bool(found) == (k > 1)
+
+
+def test_words_of_many_groups_are_said_once(collection):
+    counts = np.column_stack([collection.views["body"], np.full((90, 2), 4)])
+    names = [*collection.feature_names["body"], "writes", "article"]
+    model = MixtureClusterer(3, random_state=0).fit(counts)
+    story = tell(model, counts, feature_names=names)
+    shared = {"writes", "article", "and", "the"}
+    assert {view: set(words) for view, words in story.shared.items()} == {"view0": shared}
+    for group in story.groups:
+        words = group.words["view0"]
+        assert {w.word for w in words.shared} == shared
+        assert not shared & {w.word for w in words.descriptive}
+        assert len(words.descriptive) == 12
+    page = render(story)
+    assert "Frequent in many clusters, and not repeated below: <bdi>" in page
+    lines = re.findall(r'<p class="frequent">.*?</p>', page)
+    assert len(lines) == 3
+    assert not any("writes" in line for line in lines)
+
+
+def test_shared_words_name_a_group_that_has_no_others():
+    edu, goal, vote = Word("edu", 3.0), Word("goal", 2.0), Word("vote", 1.0)
+    sport, law = Words([goal], [edu, goal], [edu]), Words([vote], [vote], [edu])
+    assert name_groups([{"v": sport}, {"v": law}], n=1) == ["goal", "vote"]
+    assert name_groups([{"v": sport}, {"v": law}], n=2) == ["goal, edu", "vote"]
+    assert name_groups([{"v": Words([], [edu], [edu])}, {"v": law}], n=1) == ["edu", "vote"]

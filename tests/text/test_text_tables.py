@@ -174,7 +174,7 @@ BAD_VIEWS = [
     ({"v": "text"}, {"lowercase": "yes"}, "view 'v': lowercase must be True or False"),
     ({"v": "text"}, {"ngram_range": (2, 1)}, "view 'v': ngram_range must be"),
     ({"v": "text"}, {"ngram_range": 2}, "view 'v': ngram_range must be"),
-    ({"v": "text"}, {"stop_words": "german"}, "view 'v': stop_words must be"),
+    ({"v": "text"}, {"stop_words": "klingon"}, "view 'v': stop_words: there are none for"),
     ({"v": "text"}, {"stop_words": [1]}, "view 'v': stop_words must be"),
     ({"v": "text"}, {"stop_words": ["some", "more", "other", "words"]}, "all words are stop words"),
     ({"v": "text"}, {"token_pattern": "("}, "view 'v': token_pattern must be"),

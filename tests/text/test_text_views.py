@@ -399,10 +399,13 @@ def test_fitted_state_is_plain():
         "links_",
         "kept_",
         "latent_",
+        "stop_words_",
+        "stop_lists_",
+        "languages_",
         "feature_names_in_",
         "n_features_in_",
     }
-    for words in model.vocabulary_.values():
+    for words in [*model.vocabulary_.values(), *model.stop_words_.values()]:
         assert words.dtype == object
         assert all(type(word) is str for word in words)
     assert model.views_["words"] == {"kind": "text", "columns": ["title", "body"]}

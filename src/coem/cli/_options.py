@@ -49,6 +49,16 @@ def _delimiter(context: click.Context, parameter: click.Parameter, value: str | 
     return value
 
 
+def _stop_words(context: click.Context, parameter: click.Parameter, value: str) -> Any:
+    """Return names of lists as they are, and the words of a text file."""
+    if not value.endswith(".txt"):
+        return value
+    try:
+        return Path(value).read_text(encoding="utf-8").lower().split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{value} cannot be read: {error}") from None
+
+
 def needed_label(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> str | None:
@@ -104,9 +114,12 @@ id_option = click.option(
 word_options = options(
     click.option(
         "--stop-words",
-        type=click.Choice(["english", "none"]),
+        callback=_stop_words,
+        metavar="LIST",
         default=defaults.STOP_WORDS,
         show_default=True,
+        help="Words that do not count: a language (german, de, de+en), auto for those of the "
+        "texts, corpus for words spread evenly over the rows, none, or words.txt.",
     ),
     click.option(
         "--min-df",

@@ -158,6 +158,8 @@ PYTHON = (
     (r"\(text= names", "(--text names"),
     (r"\bnames_from=('[^']*')", r"--names-from \1"),
     (r"^names_from:", "--names-from:"),
+    (r"\bstop_words:", "--stop-words:"),
+    (r", 'none' or a list of words$", ", 'none' or words.txt"),
     (r"^k was not given", "-k was not given"),
     (r"^k=(\d+) groups", r"-k \1 groups"),
     (r"\bsplit='sentences' or fewer words=", "--split sentences or fewer --words"),

@@ -128,7 +128,7 @@ def classify(
     given = all_labels_of(documents, settings["label"], listener, multi=multi)
     check_labels(given, settings["label"])
     reader = text_views(settings, documents, latent=latent_of(settings))
-    data = to_views(reader, documents, listener, label=settings["label"], date=settings["date"])
+    data = to_views(reader, documents, settings, listener, label=settings["label"])
     with listener.noting_warnings(), _without_restarts():
         mixture, advice = _mixture(settings, data, given, class_families(reader, data), listener)
         model = _fit(mixture, settings, data, given, listener)

@@ -101,8 +101,9 @@ def cluster(
         period. They have no part in finding groups. "auto" takes the first column that looks like
         dates, if there is one, and `notes` says which; None takes none. See
         `coem.text.dates.read_dates` for the ways of writing that are known.
-    stop_words : {"english", None} or list of str
-        Words that do not count.
+    stop_words : str, list of str or None, default="auto"
+        Words that do not count: a list of them, or the names of lists, as `coem.text.TextViews`
+        takes them. "auto" finds the languages of the texts. `settings` has what it found.
     min_df : int, default=2
         Rows that a word must be in.
     max_df : float, default=1.0
@@ -171,7 +172,7 @@ def cluster(
     settings, documents, listener = job.settings, job.documents, job.listener
     settings["label"] = label_of(label, documents, listener)
     reader = group_views(settings, documents, settings["label"])
-    data = to_views(reader, documents, listener, label=settings["label"], date=settings["date"])
+    data = to_views(reader, documents, settings, listener, label=settings["label"])
     if method == "k-means":
         check_directions(reader)
     k = settings["k"] or _choose(settings, data, reader, listener)

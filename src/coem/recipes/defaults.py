@@ -7,7 +7,7 @@ docs/segmenting.md and experiments/segmentation.py.
 
 # -- views -----------------------------------------------------------------------------------------
 
-STOP_WORDS = "english"
+STOP_WORDS = "auto"  # the lists of the languages of the texts
 MIN_DF = 2  # rows that a word must be in
 MAX_DF = 1.0  # the largest share of the rows
 NGRAMS = 1  # the longest run of words that counts as one

@@ -23,7 +23,7 @@ from coem.recipes.listener import Listener
 from coem.recipes.paragraphs import TEXT, Sequences, check_cut, cut, text_columns
 from coem.recipes.record import SEGMENTS
 from coem.recipes.result import Job, Result, begin, story_of
-from coem.recipes.views import check_size, n_jobs, text_views
+from coem.recipes.views import check_size, n_jobs, said_stop_words, text_views
 from coem.report import read
 from coem.report.segments import tell_segments, write_segments
 from coem.segments import segments_of, topic_chain, usual_topics
@@ -103,7 +103,8 @@ def segment(
     reader = text_views({**settings, "text": [TEXT], "views": {}}, sequences)
     with listener.noting_warnings():
         views = reader.fit_transform(sequences.table)
-    listener.note(f"{views.shape[1]:,} words that are in {min_df} paragraphs or more")
+    words = said_stop_words(reader, settings)
+    listener.note(f"{views.shape[1]:,} words that are in {min_df} paragraphs or more{words}")
     k = settings["k"] or _choose(settings, views, listener)
     check_size(k, views)
     model = _fit(settings, views, sequences, reader, k, listener)

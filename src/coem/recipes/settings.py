@@ -11,6 +11,7 @@ from typing import Any
 from coem.checks import check_flag, check_number
 from coem.recipes.encoders import check_encoder
 from coem.text.specs import embedded
+from coem.text.stop_words import NONE, check_stop_words, parts_of, written
 
 # The kind and the smallest value of every parameter that is a number, and whether None is one.
 NUMBERS = {
@@ -43,14 +44,20 @@ def normal(given: Mapping[str, Any]) -> dict[str, Any]:
         settings |= {"encoder": found} if "encoder" in settings else {}
     if isinstance(settings.get("labels"), str | os.PathLike):
         settings["labels"] = os.path.abspath(settings["labels"])
-    words = settings["stop_words"]
-    if not isinstance(words, str):
-        settings["stop_words"] = "none" if words is None else sorted(words)
+    settings["stop_words"] = _stop_words(settings["stop_words"])
     if "latent" in settings:
         settings["latent"] = _latent(settings["latent"])
     if "max_length" in settings:
         settings["max_length"] = float(settings["max_length"] or 0)
     return settings
+
+
+def _stop_words(words: Any) -> str | list[str]:
+    """Return stop words: names with + between them, "none" or a sorted list of words."""
+    check_stop_words(words)
+    if words is None or isinstance(words, str):
+        return written(parts_of(words or NONE))
+    return sorted(words)
 
 
 def _texts(text: Any) -> list[str]:

@@ -44,7 +44,7 @@ def how_many(
     """
     job = begin("choose-k", dict(locals()))
     reader = text_views(job.settings, job.documents)
-    data = to_views(reader, job.documents, job.listener)
+    data = to_views(reader, job.documents, job.settings, job.listener)
     return choose(job.settings, data, families(reader), job.listener)
 
 

@@ -92,8 +92,8 @@ def topics(
     reader = text_views(settings, job.documents)
     if reader.views is None:
         job = replace(job, documents=_only_words(job.documents, listener))
-    views = to_views(reader, job.documents, listener, date=job.settings["date"])
-    data = _as_one(reader, views, job.documents)
+    data = to_views(reader, job.documents, settings, listener)
+    data = _as_one(reader, data, job.documents)
     check_size(settings["k"], data)
     name = one_of_counts(reader, data)
     model = _model(settings)

@@ -14,16 +14,17 @@ from coem.recipes.listener import Listener
 from coem.report.marks import TITLES
 from coem.text import TextViews
 from coem.text.guess import guess_views
+from coem.text.languages import LANGUAGES
 from coem.text.specs import COUNTS, KINDS, parse_views
+from coem.text.stop_words import CORPUS, parts_of
 
 
 def text_views(settings: dict[str, Any], documents: Documents, **more: Any) -> TextViews:
     """Return the transformer that makes the views; `more` are parameters of its own."""
-    words = settings["stop_words"]
     return TextViews(
         chosen_views(settings, documents.table.column_names) or None,
         id=documents.id_column,
-        stop_words=None if words == "none" else words,
+        stop_words=settings["stop_words"],
         min_df=settings["min_df"],
         max_df=settings["max_df"],
         max_features=settings["max_features"],
@@ -104,10 +105,10 @@ def n_jobs(settings: dict[str, Any]) -> int:
 def to_views(
     reader: TextViews,
     documents: Documents,
+    settings: dict[str, Any],
     listener: Listener,
     *,
     label: str | None = None,
-    date: str | None = None,
 ) -> Any:
     """Return the views of the documents, and say what they are; labels are not guessed a view."""
     table = documents.table
@@ -120,10 +121,11 @@ def to_views(
         views = reader.fit_transform(table)
     for name, family in _dense(reader).items():
         as_family(family).check(views[name], name)  # while all rows are here: a fit may see a part
-    tell_columns(reader, documents, listener, label=label, date=date)
+    tell_columns(reader, documents, listener, label=label, date=settings.get("date"))
     widths = {name: views[name].shape[1] for name in views.names}
     sizes = ", ".join(f"{name} ({n:,} column{'' if n == 1 else 's'})" for name, n in widths.items())
-    listener.note(f"{len(documents):,} rows; views: {sizes}")
+    words = said_stop_words(reader, settings)
+    listener.note(f"{len(documents):,} rows; views: {sizes}{words}")
     if all(spec["kind"] == "embed" for spec in reader.views_.values()):
         listener.note(
             "sentence vectors have no words to name groups by; text='COLUMN' adds a view of words"
@@ -135,6 +137,24 @@ def to_views(
             f"{empty:,} {rows} empty in every view: nothing is known of where they belong"
         )
     return views
+
+
+def said_stop_words(reader: TextViews, settings: dict[str, Any]) -> str:
+    """Return which stop words were left out, in words, and put what was found into the settings.
+
+    In place of "auto" are the lists that it chose, so that the run can be repeated with them.
+    """
+    if not reader.stop_lists_:
+        n_words = len(settings["stop_words"])
+        return f"; stop words: {n_words:,} of your own" if reader.stop_words_ else ""
+    settings["stop_words"] = reader.name_stop_words().stop_words
+    found = parts_of(settings["stop_words"])
+    return f"; stop words: {' and '.join(map(_said_list, found)) or 'none'}"
+
+
+def _said_list(part: str) -> str:
+    """Return what people call a list of stop words."""
+    return "those spread evenly over the rows" if part == CORPUS else LANGUAGES[part].title()
 
 
 def _filled(reader: TextViews, views: Any) -> Any:

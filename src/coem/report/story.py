@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -144,6 +145,16 @@ class Story:
     def whole(self):
         """The groups without those that were merged into others."""
         return [group for group in self.groups if group.gone is None]
+
+    @property
+    def shared(self):
+        """View -> words that are frequent in many groups, those of the most groups first."""
+        found = {}
+        for group in self.whole:
+            for view, words in group.words.items():
+                for word, _ in words.shared:
+                    found.setdefault(view, Counter())[word] += 1
+        return {view: [word for word, _ in times.most_common()] for view, times in found.items()}
 
     def to_dict(self):
         """Return the story in types that JSON has; NaN and infinities become None."""

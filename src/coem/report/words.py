@@ -22,8 +22,9 @@ class Word(NamedTuple):
 class Words(NamedTuple):
     """The words of one group in one view."""
 
-    descriptive: list  # of Word, by p(word | group)
+    descriptive: list  # of Word, by p(word | group), without shared ones
     discriminating: list  # of Word, by the weighted log-likelihood ratio, or standard scores
+    shared: list | tuple = ()  # of Word, by p(word | group): those that are frequent in many groups
     means: dict = {}  # of columns of numbers: word -> (mean of the group, mean of all)  # noqa: RUF012
 
 
@@ -44,7 +45,10 @@ def group_words(model, X, *, feature_names=None, n=12):
     Returns
     -------
     words : list of dict
-        For every group view -> `Words`. *Descriptive* words are the most probable ones.
+        For every group view -> `Words`. *Descriptive* words are the most probable ones. Words that
+        would be among the descriptive ones of many groups are *shared* instead, and make room for
+        others: more than a third of the groups have them, three at least (or both of two), and
+        half as often as the mean of all groups at least.
         *Discriminating* words are ranked by p(w | g) log(p(w | g) / p(w | not g)), as by
         `coem.ranking.wllr`; the columns of a dense view without probabilities by how many standard
         deviations the group is off the mean.
@@ -104,12 +108,42 @@ def _of_view(reading, view, matrix, names, n):
     # A group without rows or weight has the words of nothing.
     there = (reading.sizes > 0) | (reading.weights * len(reading.groups) > 0.5)
 
-    def best(values, group):
-        top = np.argsort(-values[group], kind="stable")[: n if there[group] else 0]
-        kept = [int(f) for f in top if values[group][f] > 0]
+    shared = shared_columns(table[there], n)
+
+    def best(values, group, among):
+        kept = [int(f) for f in among if there[group] and values[group][f] > 0][:n]
         return [Word(_name(locate(f), names, view), float(values[group][f])) for f in kept]
 
-    return [Words(best(table, g), best(telling, g)) for g in range(len(table))]
+    def words(group):
+        frequent, apart = (_largest(x[group], n + len(shared)) for x in (table, telling))
+        own = [f for f in frequent if f not in shared]
+        common = [f for f in frequent[:n] if f in shared]
+        return Words(
+            best(table, group, own), best(telling, group, apart), best(table, group, common)
+        )
+
+    return [words(group) for group in range(len(table))]
+
+
+def _largest(values, n):
+    """Return the columns with the largest values, the first of equals first."""
+    return np.argsort(-values, kind="stable")[:n].tolist()
+
+
+def shared_columns(table, n):
+    """Return the columns that are among the `n` largest of many rows, as a set.
+
+    Many are more than a third, and at least three, or both of two. A row counts if the column has
+    at least half its mean there: in a table of few columns all are among the largest.
+    """
+    if len(table) < 2:
+        return set()
+    among = np.zeros(table.shape, dtype=bool)
+    for row, values in zip(among, table, strict=True):
+        row[_largest(values, n)] = True
+    times = (among & (table >= 0.5 * table.mean(axis=0)) & (table > 0)).sum(axis=0)
+    least = max(min(3, len(table)), len(table) // 3 + 1)
+    return set(np.flatnonzero(times >= least).tolist())
 
 
 def table_of(reading, view, matrix):
@@ -146,7 +180,7 @@ def _standing_out(matrix, reading, names, n):
         top = np.argsort(-np.abs(score), kind="stable")[:n]
         top = [f for f in top.tolist() if score[f] != 0]
         means = {names[f]: (float(own[f]), float(whole[f])) for f in top}
-        out.append(Words([], [Word(names[f], float(score[f])) for f in top], means))
+        out.append(Words([], [Word(names[f], float(score[f])) for f in top], means=means))
     return out
 
 
@@ -185,7 +219,7 @@ def name_groups(words, n=3, lengths=None):
     names : list of str
         The discriminating words that weigh most, added up over the views. A word belongs to the
         group in which it weighs most, and words that begin alike, such as a plural, count as one.
-        A group without words has its number.
+        Shared words come after all others of a group. A group without words has its number.
     """
     scores = [_scores(group, lengths or {}) for group in words]
     owner = {}
@@ -193,11 +227,11 @@ def name_groups(words, n=3, lengths=None):
         for word, score in found.items():
             if word not in owner or score > scores[owner[word]][word]:
                 owner[word] = group
+    shared = {_short(word) for group in words for one in group.values() for word, _ in one.shared}
     names = []
     for group, found in enumerate(scores):
-        ranked = sorted(found, key=lambda word: (-found[word], word))
-        own = [word for word in ranked if owner[word] == group]
-        chosen = _unlike([*own, *(word for word in ranked if owner[word] != group)], n)
+        places = {w: (owner[w] != group, w in shared, -found[w], w) for w in found}
+        chosen = _unlike(sorted(found, key=places.get), n)
         names.append(", ".join(chosen) or f"group {group}")
     return _distinct(names)
 
@@ -205,7 +239,7 @@ def name_groups(words, n=3, lengths=None):
 def _scores(views, lengths):
     """Return word -> weight of one group over its views."""
     # Columns of numbers have no probabilities; they name a group that has nothing else.
-    words = {view: found for view, found in views.items() if found.descriptive}
+    words = {v: found for v, found in views.items() if found.descriptive or found.shared}
     return _weights(words, lengths) or _weights(views, {})
 
 

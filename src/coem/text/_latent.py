@@ -46,7 +46,7 @@ class LatentMixin:
         """Return the counts of the views of text, as they are before they are scaled."""
         texts = {view: spec for view, spec in self.views_.items() if spec["kind"] == "text"}
         table, _ = fill_gaps(table, texts, None)
-        options, counts = self._options(), {}
+        options, counts = self._options(fitted=True), {}
         for view, spec in texts.items():
             source = read_source(table, view, spec, given=None, id=None, links={})
             counts[view] = self._apply(view, source, options)

@@ -33,8 +33,18 @@ def check_text_views(model):
     limits = model._limits()
     need(list(model.kept_) == list(limits), "kept_")
     need(all(isinstance(v, float) and 0 <= v <= 1 for v in model.kept_.values()), "kept_")
-    model._options()
+    _check_stop_words(model, [view for view, kind in kinds.items() if kind == "text"])
+    model._options(fitted=True)
     model._lengths("scale_length")
+
+
+def _check_stop_words(model, texts):
+    """Raise unless the views of text, and no others, have stop words."""
+    need(list(model.stop_words_) == texts, "stop_words_")
+    need(all(map(_is_text, model.stop_words_.values())), "stop_words_")
+    need(set(model.stop_lists_) <= set(texts), "stop_lists_")
+    need(all(isinstance(named, str) for named in model.stop_lists_.values()), "stop_lists_")
+    need(all(isinstance(share, float) for share in model.languages_.values()), "languages_")
 
 
 def _check_latent(model, kinds):

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from coem.checks import check_number
 from coem.kernels.words import Rule, context_rows, tally_items, tally_text, to_csr
 from coem.text._tables import from_strings, strings, to_strings
+from coem.text.stop_words import check_stop_words
 
 TOKENS = r"(?u)\b\w\w+\b"
 _FAST = (TOKENS, r"\b\w\w+\b")  # what the kernel does; any other pattern is left to `re`
@@ -25,7 +25,11 @@ _COLUMNS = {}  # by the address of a vocabulary: the column of each of its words
 
 @dataclass(frozen=True)
 class Options:
-    """How the words of one view are counted: `CountVectorizer`'s parameters of these names."""
+    """How the words of one view are counted: `CountVectorizer`'s parameters of these names.
+
+    To count, `stop_words` must be words or None: `stop_words_of` finds the words that names of
+    languages stand for.
+    """
 
     min_df: Any = 1
     max_df: Any = 1.0
@@ -51,7 +55,7 @@ class Options:
         if not isinstance(self.lowercase, bool | np.bool_):
             raise ValueError(f"{where}lowercase must be True or False, got {self.lowercase!r}")
         self._check_range(where)
-        self.stops(view)
+        check_stop_words(self.stop_words, where)
         self.pattern(view)
 
     def _check_range(self, where):
@@ -60,21 +64,6 @@ class Options:
         good = good and all(isinstance(n, Integral) for n in span)
         if not good or not 1 <= span[0] <= span[1]:
             raise ValueError(f"{where}ngram_range must be (least, most), from 1 up, got {span!r}")
-
-    def stops(self, view):
-        """Return the stop words, or None."""
-        words = self.stop_words
-        if words is None:
-            return None
-        if isinstance(words, str) and words == "english":
-            return ENGLISH_STOP_WORDS
-        good = isinstance(words, list | tuple | set | frozenset | np.ndarray)
-        if not good or not all(isinstance(word, str) for word in words):
-            raise ValueError(
-                f"view {view!r}: stop_words must be None, 'english' or a list of words, got "
-                f"{words!r:.60}"
-            )
-        return frozenset(words)
 
     def pattern(self, view):
         """Return the compiled pattern of tokens."""
@@ -148,10 +137,10 @@ def count_text(texts, options, view, vocabulary=None):
     vocabulary : sequence of str, optional
         Count these words alone.
     """
-    stops = options.stops(view)
+    stops = options.stop_words
     rule = Rule(
         tuple(map(int, options.ngram_range)),
-        to_strings(sorted(stops)) if stops else None,
+        to_strings(sorted(stops)) if stops is not None and len(stops) else None,
         None if vocabulary is None else to_strings(vocabulary),
     )
     if options.token_pattern not in _FAST:
@@ -202,9 +191,10 @@ def learn(tally, options, n_rows, view, *, limit=True):
         Keep no more than `max_features`.
     """
     if not len(tally.n_rows):
+        stopped = options.stop_words is not None and len(options.stop_words)
         raise ValueError(
             f"view {view!r}: no row has a word or item; name another column, or leave the view out"
-            + (" (or all words are stop words)" if options.stop_words is not None else "")
+            + (" (or all words are stop words)" if stopped else "")
         )
     most, least = (
         value if isinstance(value, Integral) else value * n_rows

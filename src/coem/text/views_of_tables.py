@@ -15,19 +15,24 @@ from coem.text._inbound import known_links, outbound_links
 from coem.text._latent import LatentMixin, latent_spec
 from coem.text._sources import fill_gaps, read_rows, read_source
 from coem.text._tables import with_separator
-from coem.text.counting import TOKENS, Options, count, count_known, learn
+from coem.text._words import WordsMixin
+from coem.text.counting import TOKENS, count, count_known, learn
 from coem.text.guess import doubts, guess_views
 from coem.text.scaling import kept_share, scale_length, shorten
 from coem.text.specs import COUNTS, by_view, check_columns, parse_views
 from coem.text.vocabulary import SelectWords
 from coem.views import Views
 
-_FREQUENCY = ("min_df", "max_df", "max_features")  # options of all views of counts
-_WORDS = ("lowercase", "stop_words", "ngram_range", "token_pattern")  # of views of text
-
 
 # Views are several matrices: there is no one data frame to wrap them in.
-class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class TextViews(
+    LatentMixin,
+    WordsMixin,
+    Saves,
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,
+):
     r"""Turn a table of documents into `Views`: words, links, numbers and sentence vectors.
 
     Words, vocabulary and counts are those of scikit-learn's `CountVectorizer` with the parameters
@@ -61,8 +66,11 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         The column with the ids of the rows: what links name.
     lowercase, stop_words, ngram_range, token_pattern : optional
         As in `CountVectorizer`, for views of text: one value for all, or a dict from view to value.
-        `stop_words` is None, "english" or a list. A `token_pattern` of your own is left to Python's
-        `re`, and is slower.
+        A `token_pattern` of your own is left to Python's `re`, and is slower.
+        `stop_words` is a list of words, None, or one or more of these, joined by ``+``: a language
+        by its name or code (``"german"``, ``"de+en"``; all but English need the extra
+        ``coem[languages]``); ``"auto"``, the languages of the texts; and ``"corpus"``, words that
+        are in many rows and spread over them as chance would spread them.
     min_df, max_df, max_features : optional
         As in `CountVectorizer`, for views of words, lists and inbound links: one value for all, or
         a dict from view to value.
@@ -94,6 +102,12 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
     kept_ : dict of str to float
         For each view with a `max_length` the share of its counts that are left. Pseudo-counts in
         the same proportion, ``Multinomial(alpha=kept_["text"])``, weigh as much as before.
+    stop_words_ : dict of str to ndarray of str
+        For each view of text the words that are left out, sorted.
+    stop_lists_ : dict of str to str
+        For each view with named stop words their names, "auto" replaced by what was found.
+    languages_ : dict of str to float
+        The languages that "auto" found: their codes, and their shares of the rows.
     links_ : dict
         For each view of inbound links the pairs of source and target that are known.
     latent_ : LatentDirections or None
@@ -215,6 +229,7 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
             warn_user(sentence, UserWarning)
         data, self.vocabulary_ = {}, {}
         with LocalEngine(self.n_jobs):
+            options = self._find_stop_words(sources, options)
             for name, source in sources.items():
                 data[name], self.vocabulary_[name] = self._learn(name, source, options)
         if self.select is not None:
@@ -243,7 +258,7 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
             One matrix a view.
         """
         check_is_fitted(self, "vocabulary_")
-        table, options = read_rows(X), self._options()
+        table, options = read_rows(X), self._options(fitted=True)
         table, sentences = fill_gaps(table, self.views_, self.id)
         for sentence in sentences:
             warn_user(sentence, UserWarning)
@@ -277,20 +292,6 @@ class TextViews(LatentMixin, Saves, TransformerMixin, BaseEstimator, auto_wrap_o
         guessed = self.views is None
         specs, said = guess_views(table, self.id) if guessed else (parse_views(self.views), [])
         return specs | latent_spec(self.latent, specs), said
-
-    def _options(self):
-        """Return checked options for each view of counts."""
-        specs, standard = self.views_, Options()
-        options = {name: {} for name, spec in specs.items() if spec["kind"] in COUNTS}
-        for names, kinds in ((_FREQUENCY, COUNTS), (_WORDS, ("text",))):
-            for option in names:
-                value, default = getattr(self, option), getattr(standard, option)
-                for view, own in by_view(option, value, specs, default, kinds).items():
-                    options[view][option] = own
-        options = {view: Options(**own) for view, own in options.items()}
-        for view, own in options.items():
-            own.check(view)
-        return options
 
     def _check(self, table, y):
         """Refuse, before any work, what cannot be done."""
