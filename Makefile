@@ -25,7 +25,7 @@ define install
 	@if command -v uv >/dev/null; then \
 	  uv pip install -q -p $(BIN)/python -e '.$(1)'; \
 	else \
-	  $(BIN)/python -m pip install -q --disable-pip-version-check -e '.$(1)'; \
+	  $(BIN)/python -m pip install -q --no-compile --disable-pip-version-check -e '.$(1)'; \
 	fi
 endef
 

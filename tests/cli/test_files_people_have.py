@@ -72,7 +72,7 @@ def workbook(here, rows):
         sheet.append([r["id"], r["text"], r["price"], day, r.get("group")])
     book.create_sheet("Notizen").append(["nothing"])
     book.save(here / "goods.xlsx")
-    return "goods.xlsx", "Gruppe", ["'Artikel', is read", r"Datum +left out", "Beschreibung.*text"]
+    return "goods.xlsx", "Gruppe", ["'Artikel', is read", r"Datum +dates", "Beschreibung.*text"]
 
 
 def json_lines(here, rows):
@@ -88,7 +88,7 @@ def json_lines(here, rows):
     ]
     text = "".join(f"{json.dumps(record)}\n" for record in records)
     (here / "api.jsonl").write_text(text, encoding="utf-8")
-    return "api.jsonl", "group", ["attributes.body.*text", "tag_ids.*list", "created_at +left out"]
+    return "api.jsonl", "group", ["attributes.body.*text", "tag_ids.*list", "created_at +dates"]
 
 
 def json_array(here, rows):

@@ -115,7 +115,7 @@ def test_merged_posteriors_are_sums(run, coem, here):
     assert {row["second"] for row in rows.values()} == {"0", "1"}
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "2 groups" in page
-    assert "Merged by hand from the clusters 0, 2." in page
+    assert "Merged by hand from the groups 0, 2." in page
     assert 'id="group-2"' not in page
 
 

@@ -228,6 +228,7 @@ def test_it_listens_and_stops(number, finished, tmp_path):
             assert client.ask(body={"row": ROW}, headers=headers)[0] == 200
             status, health = client.ask("GET", "/health", headers=headers)
             assert (status, len(health["names"])) == (200, 3)
+            client.connection.close()
             os.kill(process.pid, number)
             out, error = process.communicate(timeout=60)
         finally:

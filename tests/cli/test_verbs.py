@@ -16,6 +16,7 @@ import pytest
 import coem as library
 from coem.cli._program import VERBS
 from coem.recipes.matching import fates, shared
+from coem.report.wording import TRUSTED
 from coem.selection.trust import MEANING
 
 from .conftest import TOPICS, posts, read_json, rows_of, write_csv
@@ -177,7 +178,7 @@ def test_the_table_of_groups_says_what_trust_is(table, coem):
     assert text.splitlines()[0].split() == ["group", "size", "trust", "name"]
     assert MEANING in text
     page = (table.parent / "coem-posts" / "report.html").read_text(encoding="utf-8")
-    assert MEANING in page
+    assert TRUSTED in page
     assert ">Strength<" not in page
 
 
@@ -278,7 +279,7 @@ def test_a_view_that_says_nothing_is_named(here, coem):
     (here / "rows.csv").write_text("\n".join(rows), encoding="utf-8")
     asked = ("cluster", here / "rows.csv", "-k", "2", "--restarts", "2")
     guessed = coem(*asked, "--out", "guessed").stderr
-    assert re.search(r"^day +left out +its values are dates or times$", guessed, re.MULTILINE)
+    assert re.search(r"^day +dates$", guessed, re.MULTILINE)
     assert re.search(r"^text +view 'text', text ", guessed, re.MULTILINE)
     quiet = coem(*asked, "--out", "quiet", "--quiet").stderr
     assert quiet == ""

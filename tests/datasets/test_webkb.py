@@ -1,9 +1,11 @@
 """WebKB: the published counts, and pages written here."""
 
+from html.parser import HTMLParser
+
 import numpy as np
 import pytest
 
-from coem.datasets import _html, fetch_webkb
+from coem.datasets import fetch_webkb
 from coem.datasets._html import page_text
 
 HEADERS = b"Date: today\nContent-type: text/html\n\n"
@@ -115,7 +117,7 @@ def test_what_the_parser_gives_up_on_is_stripped_plainly(monkeypatch):
     def give_up(self, data):
         raise AssertionError("unknown status keyword")
 
-    monkeypatch.setattr(_html.Reader, "feed", give_up)
+    monkeypatch.setattr(HTMLParser, "feed", give_up)
     assert page_text("<![bad[ x]>one<br>two") == "one two"
 
 

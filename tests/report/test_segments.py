@@ -1,7 +1,6 @@
 """The page about segments: what it shows, hostile text, its size, and a browser."""
 
 import re
-import shutil
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,7 +11,7 @@ from coem.report import read, tell
 from coem.report import segments as page
 from coem.report.page import digest
 from coem.segments import segments_of, topic_chain
-from tests.report.conftest import HOSTILE, TOPICS
+from tests.report.conftest import HOSTILE, TOPICS, Watched
 
 WORDS = [topic.split() for topic in TOPICS]
 VOCABULARY = sorted(word for words in WORDS for word in words)
@@ -164,33 +163,22 @@ def test_one_document_of_one_topic():
 
 # -- in a browser ----------------------------------------------------------------------------------
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
-
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
-def test_the_page_in_a_browser(cut, tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+def test_the_page_in_a_browser(cut, browser, tmp_path):
     path = page.write_segments(cut.told(), tmp_path / "report.html")
-    complaints, requests = [], []
-    with sync_api.sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        seen = chromium.new_context(viewport={"width": 400, "height": 800}).new_page()
-        seen.on("console", lambda message: complaints.append(message.text))
-        seen.on("pageerror", lambda error: complaints.append(str(error)))
-        seen.on("request", lambda request: requests.append(request.url))
-        seen.goto(path.as_uri())
-        assert seen.evaluate("document.documentElement.scrollWidth") <= 400
-        fills = _fills(seen)
-        assert len(set(fills)) == 3
-        seen.locator(".segments summary").first.press("Enter")  # a key opens a segment
-        assert seen.locator(".segments details").first.get_attribute("open") is not None
-        assert seen.locator(".segments .text").first.is_visible()
-        seen.emulate_media(color_scheme="dark")
-        assert set(_fills(seen)).isdisjoint(fills)
-        chromium.close()
-    assert complaints == []
-    assert requests == [path.as_uri()]
+    watched = Watched(browser, path, viewport={"width": 400, "height": 800})
+    seen = watched.page
+    assert seen.evaluate("document.documentElement.scrollWidth") <= 400
+    fills = _fills(seen)
+    assert len(set(fills)) == 3
+    seen.locator(".segments summary").first.press("Enter")  # a key opens a segment
+    assert seen.locator(".segments details").first.get_attribute("open") is not None
+    assert seen.locator(".segments .text").first.is_visible()
+    seen.emulate_media(color_scheme="dark")
+    assert set(_fills(seen)).isdisjoint(fills)
+    seen.context.close()
+    assert watched.complaints == []
+    assert watched.requests == [path.as_uri()]
 
 
 def _fills(seen):

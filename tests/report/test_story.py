@@ -497,7 +497,7 @@ def test_words_of_many_groups_are_said_once(collection):
         assert not shared & {w.word for w in words.descriptive}
         assert len(words.descriptive) == 12
     page = render(story)
-    assert "Frequent in many clusters, and not repeated below: <bdi>" in page
+    assert "Frequent in many groups, and not repeated below: <bdi>" in page
     lines = re.findall(r'<p class="frequent">.*?</p>', page)
     assert len(lines) == 3
     assert not any("writes" in line for line in lines)

@@ -122,7 +122,7 @@
     asked = true;
   }
 
-  // Names of the largest groups first; one that would lie on another is left out.
+  // Names of the largest groups first; one that would lie on another is not drawn.
   function name(pen, style) {
     const size = Math.max(11, Math.min(15, side / 46));
     pen.font = `600 ${size}px system-ui, sans-serif`;
