@@ -33,11 +33,15 @@ endef
 
 setup: $(READY)
 
+# CMake keeps options of an earlier build, so that both set-ups have to name theirs.
+$(READY): export SKBUILD_CMAKE_DEFINE := COEM_THIS_MACHINE=OFF
+$(LIGHT): export SKBUILD_CMAKE_DEFINE := COEM_THIS_MACHINE=ON
+
 $(READY): pyproject.toml CMakeLists.txt $(wildcard src/kernels/*)
 	$(call install,$(FULL))
 	@rm -f $(VENV)/.ready-* && touch $@
 
-# What runs the program, and no developers' tools; a full set-up has it already.
+# What runs the program, on this machine, and no developers' tools; a full set-up has it already.
 light: $(if $(wildcard $(READY)),$(READY),$(LIGHT))
 
 $(LIGHT): pyproject.toml CMakeLists.txt $(wildcard src/kernels/*)

@@ -21,7 +21,7 @@ namespace {
 
 enum class Isa { baseline, avx2, avx512 };
 
-Isa detect() {
+[[maybe_unused]] Isa detect() {
     // COEM_ISA holds the kernels down to an older instruction set, for tests and for debugging.
     const char* wish = std::getenv("COEM_ISA");
     const bool any = !wish || !*wish;
@@ -38,45 +38,32 @@ Isa detect() {
     return Isa::baseline;
 }
 
+// COEM_ONLY names the one instruction set of a build for this machine alone.
+#if defined(COEM_ONLY)
+const Isa isa = Isa::COEM_ONLY;
+#define COEM_PICK(table) COEM_ONLY::table
+#elif defined(COEM_X86)
 const Isa isa = detect();
+#define COEM_PICK(table) \
+    (isa == Isa::avx512 ? avx512::table : isa == Isa::avx2 ? avx2::table : baseline::table)
+#else
+const Isa isa = detect();
+#define COEM_PICK(table) baseline::table
+#endif
 
 }  // namespace
 
-template <class T> const Kernels<T>& kernels() {
-#ifdef COEM_X86
-    if (isa == Isa::avx512) return avx512::table<T>();
-    if (isa == Isa::avx2) return avx2::table<T>();
-#endif
-    return baseline::table<T>();
-}
+template <class T> const Kernels<T>& kernels() { return COEM_PICK(table<T>()); }
 
-template <class T> const AspectKernels<T>& aspect_kernels() {
-#ifdef COEM_X86
-    if (isa == Isa::avx512) return avx512::aspect_table<T>();
-    if (isa == Isa::avx2) return avx2::aspect_table<T>();
-#endif
-    return baseline::aspect_table<T>();
-}
+template <class T> const AspectKernels<T>& aspect_kernels() { return COEM_PICK(aspect_table<T>()); }
 template const AspectKernels<float>& aspect_kernels<float>();
 template const AspectKernels<double>& aspect_kernels<double>();
 
-template <class T> const ChainKernels<T>& chain_kernels() {
-#ifdef COEM_X86
-    if (isa == Isa::avx512) return avx512::chain_table<T>();
-    if (isa == Isa::avx2) return avx2::chain_table<T>();
-#endif
-    return baseline::chain_table<T>();
-}
+template <class T> const ChainKernels<T>& chain_kernels() { return COEM_PICK(chain_table<T>()); }
 template const ChainKernels<float>& chain_kernels<float>();
 template const ChainKernels<double>& chain_kernels<double>();
 
-const DenseKernels& dense_kernels() {
-#ifdef COEM_X86
-    if (isa == Isa::avx512) return avx512::dense_table();
-    if (isa == Isa::avx2) return avx2::dense_table();
-#endif
-    return baseline::dense_table();
-}
+const DenseKernels& dense_kernels() { return COEM_PICK(dense_table()); }
 
 const char* instruction_set() {
     return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "baseline";
