@@ -54,11 +54,16 @@ class WordsMixin:
                 value, default = getattr(self, option), getattr(standard, option)
                 for view, own in by_view(option, value, specs, default, kinds).items():
                     options[view][option] = own
-        for view, words in self.stop_words_.items() if fitted else ():
-            options[view]["stop_words"] = words
+        known = self.stop_words_ if fitted else {}
+        for view in known:
+            options[view]["stop_words"] = None  # no column is a stop word
         options = {view: Options(**own) for view, own in options.items()}
         for view, own in options.items():
             own.check(view)
+        for view, words in known.items():
+            if options[view].ngram_range[1] > 1:  # a pair is not parted by a stop word
+                options[view] = replace(options[view], stop_words=words)
+                options[view].check(view)
         return options
 
     def _find_stop_words(self, sources, options):
