@@ -3,8 +3,8 @@
 NMI of groups and classes for 1,000 texts of each set, by `coem.cluster` with three runs per seed:
 mean over three seeds, and standard deviation. "english" is the list that the program takes for
 English texts; "english+corpus" also leaves out the even words, which the last column shows. The
-least share of the rows and the largest residual IDF of an even word were chosen on the first two
-sets.
+least share of the rows and the largest residual IDF of an even word were chosen by the words that
+they give on the first three sets.
 
     python experiments/stop_words.py [--seeds N] [SET ...]
 """

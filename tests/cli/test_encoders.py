@@ -49,6 +49,7 @@ def encoded(monkeypatch):
     return asked
 
 
+@pytest.mark.slow
 def test_a_run_and_what_is_done_with_it(run, table, tiny, cache, coem, monkeypatch):
     told = read_json(run / "run.json")
     assert told["arguments"]["encoder"] == f"model2vec:{tiny}"
@@ -98,6 +99,7 @@ def test_a_function_may_encode(table, coem, cache):
     assert "made by the encoder (function), and a model file loads none; name it with" in told
 
 
+@pytest.mark.slow
 def test_classes_sizes_and_vectors_alone(table, tiny, coem):
     views = ("--view", "m=body:embed", "--encoder", "tiny")
     rows = [{**row, "topic": row["topic"] if i < 30 else ""} for i, row in enumerate(posts())]

@@ -57,6 +57,7 @@ def test_names_are_everywhere(run, coem, here):
     assert sum(group["documents"] for group in listed) == 90
 
 
+@pytest.mark.slow
 def test_rerun_says_the_same_of_a_run_with_names_and_keeps_them(run, coem, here):
     coem("name", run, "0=Zero")
     coem("merge", run, "1", "2", "--name", "Both")
@@ -68,6 +69,7 @@ def test_rerun_says_the_same_of_a_run_with_names_and_keeps_them(run, coem, here)
     assert "clusters.csv was changed" in coem("rerun", run, code=1).stdout
 
 
+@pytest.mark.slow
 def test_everything_can_be_taken_back(run, coem):
     before = bytes_of(run)
     coem("name", run, "0=Zero", "1=One")
@@ -162,6 +164,7 @@ def test_topics_can_be_named_and_merged(table, coem, here):
     assert assigned(here / "run" / "assignments.csv") == before
 
 
+@pytest.mark.slow
 def test_segments_have_names_and_are_not_merged(coem, here):
     text = "\n\n".join(row["body"] for row in posts(40))
     (here / "book.txt").write_text(text, encoding="utf-8")
@@ -213,6 +216,7 @@ def test_merges_are_taken_over_and_strangers_are_not(table, run, coem, here):
     assert "nobody named" in unnamed
 
 
+@pytest.mark.slow
 def test_the_library_offers_the_same(run, coem, here):
     settings = {"text": "body", "views": {"title": "title"}, "k": 3, "label": "topic"}
     found = library.cluster("posts.csv", **settings, restarts=3)

@@ -167,6 +167,7 @@ def test_a_body_of_a_question_is_not_the_next_request(server):
         assert other.makefile("rb").read().count(b"HTTP/1.1 ") == 1
 
 
+@pytest.mark.slow
 def test_many_requests_with_bad_ones_among_them(server, client):
     rng = random.Random(0)
     quick = [case for case in BAD if case not in ("depth", "too many rows", "too many bytes")]
@@ -209,6 +210,7 @@ def test_a_row_takes_few_milliseconds(finished):
     assert min(times) < 0.01  # less than half of it where nobody else is at work
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_listens_and_stops(number, finished, tmp_path):
     (tmp_path / "token").write_text(TOKEN + "\n", encoding="utf-8")

@@ -8,6 +8,8 @@ from coem.report import tell, write_report
 from coem.report.texts import excerpt
 from tests.report.conftest import HOSTILE, Watched
 
+pytestmark = pytest.mark.slow  # what is tested is the script of the page
+
 
 def test_the_page_opens_with_its_pictures(watched):
     assert watched.page.locator("svg.picture:visible").count() >= 5

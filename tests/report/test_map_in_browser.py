@@ -9,6 +9,8 @@ import pytest
 from coem.report import tell, write_report
 from tests.report.conftest import Watched
 
+pytestmark = pytest.mark.slow  # what is tested is the script of the page
+
 N = 90
 START = np.datetime64("2024-01-01")
 

@@ -13,6 +13,8 @@ from coem.report import tell, write_report
 from coem.report.index import words_of
 from tests.report.conftest import HOSTILE, Watched
 
+pytestmark = pytest.mark.slow  # what is tested is the script of the page
+
 QUERIES = ["needle7", "NEEDLE1", "needle2 filler", "goal keep", "doc 42", "cmd"]
 OWN = ("ids", "texts")  # that the tests here change
 AXE = os.environ.get("AXE_CORE")  # axe.min.js of the package axe-core

@@ -105,10 +105,10 @@ def posts():
 
 @pytest.mark.slow
 def test_20_newsgroups_have_the_words_of_count_vectorizer(posts):
-    assert_as_sklearn(posts[::2], posts[1:500:2], {}, n_jobs=2)
+    assert_as_sklearn(posts[::6], posts[1:500:2], {}, n_jobs=2)
     options = {"min_df": 3, "max_df": 0.4, "stop_words": "english", "max_features": 5000}
-    assert_as_sklearn(posts[::8], posts[1:500:2], options, n_jobs=2)
-    assert_as_sklearn(posts[::20], posts[:50], {"ngram_range": (1, 2)}, n_jobs=2)
+    assert_as_sklearn(posts[::16], posts[1:500:2], options, n_jobs=2)
+    assert_as_sklearn(posts[::40], posts[:50], {"ngram_range": (1, 2)}, n_jobs=2)
 
 
 def test_the_number_of_threads_changes_no_bit():
