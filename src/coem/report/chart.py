@@ -120,6 +120,7 @@ def _picture(places, groups, marks, labels):
         )
     taken = []
     for _, x, y, text in labels:
+        x = min(max(x, _half(text)), 1 - _half(text))  # a name is not cut at the edge
         box = _box(x, y, text)
         if not any(_overlap(box, other) for other in taken):
             taken.append(box)
@@ -140,8 +141,11 @@ def _path(spots, shape):
 
 def _box(x, y, text):
     """Return about the room that a label takes: left, right, top, bottom."""
-    half = 0.0085 * len(text) + 0.005
-    return x - half, x + half, y - 0.02, y + 0.02
+    return x - _half(text), x + _half(text), y - 0.02, y + 0.02
+
+
+def _half(text):
+    return 0.0085 * len(text) + 0.005
 
 
 def _overlap(a, b):
