@@ -161,6 +161,40 @@ def test_a_model_that_moved_or_changed(run, table, tiny, coem):
     assert "the encoder has changed" in coem("rerun", "out", code=1).stdout
 
 
+def test_a_run_is_repeated_with_a_model_that_moved(run, tiny, coem, here):
+    tiny.rename("moved")
+    told = coem("rerun", "out", code=1).stderr
+    assert "is no folder that is there" in told
+    assert "if it has moved, name it with --encoder" in told
+    assert "the same, to the last bit" in coem("rerun", "out", "--encoder", "moved").stdout
+    save_tiny(here / "other", TOPICS.values(), seed=1)
+    told = coem("rerun", "out", "--encoder", "other", code=1).stderr
+    assert "other' is not the one of the fit: it gives a known sentence another vector" in told
+
+
+def test_an_encoder_for_a_run_without_vectors(finished, tiny, coem):
+    told = coem("rerun", finished, "--encoder", "tiny", code=1).stderr
+    assert "has no view that an encoder made; leave --encoder out" in told
+
+
+def test_runs_with_one_model_at_two_places_are_ranked(run, table, tiny, coem, here):
+    shutil.copytree(tiny, "copied")
+    coem("cluster", table, *VIEWS, "--encoder", "copied", *OUT[:-1], "second")
+    told = json.loads(coem("compare", "out", "second", "--json").stdout)
+    assert [found["rank"] for found in told["runs"]] == [1, 1]
+    save_tiny(here / "other", TOPICS.values(), seed=1)
+    coem("cluster", table, *VIEWS, "--encoder", "other", *OUT[:-1], "third")
+    told = json.loads(coem("compare", "out", "third", "--json").stdout)
+    assert told["not_ranked"].startswith("The runs differ in vectors:")
+
+
+def test_a_column_of_two_views_is_told_with_both(table, tiny, coem):
+    told = coem("cluster", table, *VIEWS, "--encoder", "tiny", *OUT).stderr
+    lines = [line for line in told.splitlines() if line.split()[:1] == ["body"]]
+    assert len(lines) == 1
+    assert "view 'text', text; view 'meaning', embed" in lines[0]
+
+
 def test_another_model_that_knows_no_known_word(table, tiny, coem, cache):
     save_tiny(tiny, TOPICS.values(), probed=())
     coem("cluster", table, *VIEWS, "--encoder", "tiny", *OUT)

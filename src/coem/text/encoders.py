@@ -8,6 +8,8 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -32,6 +34,19 @@ OWNER = "minishlab/"  # of the models of model2vec that its makers publish
 NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")  # of a model that can be downloaded
 # The parts of a model of sentence-transformers that model2vec can read as well.
 PARTS = ("StaticEmbedding", "Normalize")
+
+
+_moved: dict[str, str] = {}  # full names of models, and where they are now
+
+
+@contextmanager
+def moved(name: str, place: str) -> Iterator[None]:
+    """Load the model of a full name from another place, under its name, inside the context."""
+    _moved[name] = full_name(place)
+    try:
+        yield
+    finally:
+        del _moved[name]
 
 
 class NamedEncoder:
@@ -69,7 +84,7 @@ class NamedEncoder:
 
     def encode(self, texts: list[str]) -> Any:
         """Return one vector a text, as rows."""
-        if self.name.startswith(STATIC):
+        if self._place[0] == STATIC:
             return self._model.encode(list(texts), use_multiprocessing=False)
         return self._model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
 
@@ -81,12 +96,18 @@ class NamedEncoder:
     @cached_property
     def files(self) -> str | None:
         """The digest of the files of a saved model, or None for one that is downloaded."""
-        place = Path(self.name.partition(":")[2])
+        place = Path(self._place[1])
         return _digest(place) if place.is_dir() else None
+
+    @property
+    def _place(self) -> tuple[str, str]:
+        """The library, and where the model is now."""
+        library, _, place = _moved.get(self.name, self.name).partition(":")
+        return library, place
 
     @cached_property
     def _model(self) -> Any:
-        library, _, place = self.name.partition(":")
+        library, place = self._place
         module = _imported(library, place)
         try:
             if library == STATIC:
@@ -130,6 +151,8 @@ def full_name(name: str) -> str:
     >>> full_name("model2vec:minishlab/potion-base-8M")
     'model2vec:minishlab/potion-base-8M'
     """
+    if name in _moved:
+        return name
     library, found, rest = name.partition(":")
     told = bool(found) and library in MODULES
     place = os.path.expanduser(rest if told else name)
