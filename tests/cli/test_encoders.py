@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -276,7 +277,16 @@ def test_bad_encoders(arguments, message, here, tiny, coem, monkeypatch):
 def test_topics_take_no_vectors(table, coem):
     told = coem("topics", table, *EMBED, code=1).stderr
     assert "view 'm' is of kind 'embed', and topics are found in words or lists" in told
-    assert "No such option" in coem("topics", table, "--encoder", "tiny", code=2).stderr
+    told = coem("topics", table, "--encoder", "tiny", code=2).stderr
+    assert "coem topics takes no --encoder: its model counts words" in told
+    told = coem("segment", table, "--encoder", "tiny", code=2).stderr
+    assert "coem segment takes no --encoder: it cuts by words" in told
+    assert "--encoder" not in coem("topics", "--help").stdout
+    Path("coem.toml").write_text('encoder = "tiny"\n', encoding="utf-8")
+    coem("topics", table, "--text", "body", "-k", "2", "--config", "coem.toml", "--out", "found")
+    Path("coem.toml").write_text('[topics]\nencoder = "tiny"\n', encoding="utf-8")
+    told = coem("topics", table, "--config", "coem.toml", code=2).stderr
+    assert "[topics] has no option 'encoder'" in told
 
 
 @pytest.mark.parametrize("encoder", [7, ["tiny"]])

@@ -384,3 +384,11 @@ def test_the_script_shows_the_per_cent_of_the_page(story, low):
         assert abs(told - 1000 * share) < 1.01
         shown = f"{told / 10:.1f}%" if told < 100 else f"{(told + 5) // 10}%"
         assert ("<0.1%" if told == 0 else shown) == percent(share), share
+
+
+def test_columns_of_numbers_say_which_mean_is_whose():
+    price = np.repeat([1000.0, 3000.0], 30) + np.arange(60)
+    model = MixtureClusterer(2, family="gaussian", random_state=0).fit(price[:, None])
+    page = render(tell(model, price[:, None], feature_names=["price"], map=False))
+    text = re.sub("<[^>]*>", "", page)
+    assert "price: mean 1,014 here, 2,030 over all" in text
