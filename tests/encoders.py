@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def save_tiny(folder, words, *, seed=0, width=8):
+def save_tiny(folder, words, *, seed=0, width=8, probed=("two", "views")):
     """Save a model in a folder; words of one list point in one direction, and return the folder."""
     from model2vec import StaticModel
     from tokenizers import Tokenizer
@@ -12,7 +12,7 @@ def save_tiny(folder, words, *, seed=0, width=8):
 
     rng = np.random.default_rng(seed)
     known, vectors = ["[UNK]"], [np.zeros(width)]
-    for group in [*words, ["two", "views"]]:  # the last are in the known sentence
+    for group in [*words, probed]:  # the last are in a known sentence
         centre = rng.normal(size=width)
         known += group
         vectors += [centre + 0.3 * rng.normal(size=width) for _ in group]

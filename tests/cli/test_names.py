@@ -126,6 +126,11 @@ def read_rows(path):
         return list(csv.DictReader(file))
 
 
+def test_groups_that_are_one_already_are_not_merged_again(run, coem):
+    coem("merge", run, "0", "2")
+    assert "0 and 2 are one group already, 0" in coem("merge", run, "2", "0", code=1).stderr
+
+
 def test_explain_compares_merged_groups(run, coem):
     coem("merge", run, "0", "2", "--name", "Both")
     rows = assigned(run / "assignments.csv")

@@ -10,10 +10,11 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 
-from coem.cli import _models
+from coem.cli import _models, _server
 from coem.cli._server import MOST_BYTES, MOST_ROWS, Server, read_request
 from coem.cli.serve import columns_of, predictor
 
@@ -88,8 +89,11 @@ BAD = {
     "a path above": ({"path": "/../etc/passwd", "method": "GET"}, 404, "path"),
     "the wrong method": ({"method": "GET"}, 405, "method"),
     "the other wrong method": ({"path": "/health", "body": {}}, 405, "method"),
-    "an unknown method": ({"method": "PUT", "body": {"row": ROW}}, 501, "request"),
-    "a question of a browser": ({"method": "OPTIONS"}, 501, "request"),
+    "a method of others": ({"method": "PUT", "body": {"row": ROW}}, 405, "method"),
+    "a question of a browser": ({"method": "OPTIONS"}, 405, "method"),
+    "an unknown method": ({"method": "FETCH"}, 501, "request"),
+    "a number for text": ({"body": {"row": {"body": 5}}}, 400, "row.body"),
+    "truth for text": ({"body": {"rows": [{"body": None}, {"body": True}]}}, 400, "rows[1].body"),
     "no body": ({"body": b""}, 400, "body"),
     "no JSON": ({"body": b"{"}, 400, "body"),
     "no UTF-8": ({"body": b'{"row": "\xff"}'}, 400, "body"),
@@ -181,6 +185,58 @@ def test_many_requests_with_bad_ones_among_them(server, client):
             assert client.ask(**asked)[0] == status
     # Unknown columns and the like are refused before the model is asked.
     assert server.n_answered - before == cases.count(None)
+
+
+def test_what_a_column_takes_is_said_to_who_asks(client):
+    told = client.ask(body={"row": {"body": 5}})[1]
+    assert told["error"] == "column 'body' takes text, and got a number"
+    assert told["fix"] == "send text, or null"
+    told = client.ask(body={"rows": [{"title": ["a", "b"]}]})[1]
+    assert told["error"] == "column 'title' takes text, and got a list of texts"
+
+
+@pytest.mark.parametrize("method", ["PUT", "OPTIONS", "HEAD", "DELETE", "GET"])
+def test_the_method_that_is_right_is_said(method, client):
+    client.connection.request(method, "/predict", headers=HEAD)
+    answer = client.connection.getresponse()
+    assert (answer.status, answer.getheader("Allow")) == (405, "POST")
+    assert answer.getheader("Content-Type") == "application/json; charset=utf-8"
+    said = answer.read()
+    assert (said == b"") == (method == "HEAD")
+    assert client.ask("GET", "/health")[0] == 200
+
+
+def asked_once(server):
+    client = Client(server.server_port)
+    with closing(client.connection):
+        return client.ask("GET", "/health")
+
+
+def test_connections_without_a_token_soon_make_room(server, client, monkeypatch):
+    """Silent ones, and ones that speak slowly; one that has shown the token may take its time."""
+    monkeypatch.setattr(_server, "HASTE", 1.0)
+    assert client.ask("GET", "/health")[0] == 200
+    address, n = ("127.0.0.1", server.server_port), _server.MOST_CONNECTIONS
+    with ExitStack() as stack:
+        others = [
+            stack.enter_context(socket.create_connection(address, timeout=10)) for _ in range(n)
+        ]
+        status, told = asked_once(server)
+        assert (status, set(told)) == (503, {"error", "field", "fix"})
+        with socket.create_connection(address, timeout=10) as last, last.makefile("rb") as file:
+            answer = file.read()
+        assert answer.startswith(b"HTTP/1.1 503")
+        assert b"Retry-After: 1\r\n" in answer
+        for _ in range(15):  # a byte at a time, for longer than the patience with any of them
+            for other in others[:3]:
+                with suppress(OSError):
+                    other.send(b"G")
+            time.sleep(0.1)
+        assert asked_once(server)[0] == 200
+        for other in others[:3]:
+            with suppress(ConnectionResetError):
+                assert other.recv(1) == b""
+        assert client.ask("GET", "/health")[0] == 200
 
 
 def test_several_at_once(server):

@@ -173,6 +173,18 @@ def test_compare_ranks_what_can_be_compared(table, coem):
     assert json.loads(coem("compare", "a", "b", "--json").stdout)["not_ranked"] is None
 
 
+def test_what_has_no_part_in_the_fit_hides_no_objective(here, coem):
+    rows = [{**row, "day": f"2024-01-{1 + i % 28:02}"} for i, row in enumerate(posts())]
+    write_csv(here / "dated.csv", rows)
+    given = ("cluster", "dated.csv", "--text", "body", "--restarts", "2", "-q", "-k", "3")
+    coem(*given, "--date", "none", "--out", "a")
+    coem("name", "a", "0=Named")
+    coem(*given, "--date", "day", "--out", "b", "--names-from", "a")
+    told = json.loads(coem("compare", "a", "b", "--json").stdout)
+    assert told["not_ranked"] is None
+    assert [run["rank"] for run in told["runs"]] == [1, 1]
+
+
 def test_the_table_of_groups_says_what_trust_is(table, coem):
     text = coem("cluster", table, "--text", "body", "-k", "3", "--restarts", "2").stdout
     assert text.splitlines()[0].split() == ["group", "size", "trust", "name"]

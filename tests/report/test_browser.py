@@ -1,10 +1,12 @@
 """The page in a browser: no error, no request, search and sort, and hostile text stays text."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from coem.report import tell, write_report
+from coem.report.page import percent
 from coem.report.texts import excerpt
 from tests.report.conftest import HOSTILE, Watched
 
@@ -74,6 +76,38 @@ def test_documents_sort_by_probability(watched):
     cells = page.locator("#table tbody tr td:nth-child(3)").all_inner_texts()
     shares = [float(cell.rstrip("%")) for cell in cells]
     assert shares == sorted(shares)
+
+
+def test_the_filter_goes_by_the_probability_that_is_shown(browser, collection, model, tmp_path):
+    shares = [0.8949, 0.8951, 0.9, 0.985, 0.9904, 0.9905, 0.9949, 0.9951, 1.0, 0.041, 0.0002]
+    story = tell(model, collection.views, **collection.named(), map=False)
+    found = story.documents[: len(shares)]
+    pairs = zip(found, shares, strict=True)
+    story = replace(story, documents=[replace(d, probability=share) for d, share in pairs])
+    seen = Watched(browser, write_report(story, tmp_path / "page.html"))
+
+    def shown(least, most):
+        seen.page.fill("#least", least)
+        seen.page.fill("#most", most)
+        cells = seen.page.locator("#table tbody tr td:nth-child(3)").all_inner_texts()
+        return [float(cell.strip("<%")) for cell in cells]
+
+    expected = [percent(share) for share in shares]
+    assert seen.page.locator("#table tbody td:nth-child(3)").all_inner_texts() == expected
+    assert sorted(shown("90", "99")) == [90, 90, 98, 99, 99, 99]
+    assert shown("100", "") == [100, 100]
+    assert shown("", "4.1") == [4.1, 0.1]
+    assert seen.complaints == []
+    seen.page.context.close()
+
+
+@pytest.mark.parametrize("selector", [".doc b", ".doc .open", "#reader-title", "#reader-text"])
+def test_signs_that_turn_a_text_turn_nothing_else(watched, selector):
+    """One in a title, such as U+202E, would turn the figures beside it."""
+    if selector == ".doc b":  # the script makes buttons of them
+        watched.page.evaluate("document.querySelector('.doc').append(document.createElement('b'))")
+    style = "node => getComputedStyle(node).unicodeBidi"
+    assert watched.page.locator(selector).first.evaluate(style) == "isolate"
 
 
 def test_hostile_documents_are_shown_as_they_are(watched):

@@ -118,6 +118,19 @@ def test_a_timeline_counts_documents_and_finds_words(story, collection):
     assert words["2020-01"]
 
 
+def test_links_give_no_words_to_a_period(collection):
+    """Their columns are ids of documents, which tell nobody anything."""
+    links = np.zeros((90, 90))
+    links[np.arange(90), np.arange(90) % 3] = 50
+    views = Views(body=collection.views["body"], links=links)
+    names = {"body": collection.feature_names["body"], "links": collection.ids}
+    days = [f"{2020 + i % 3}-01-15" for i in range(90)]
+    told = {**collection.named(), "feature_names": names}
+    time = tell(fitted(views), views, **told, dates=days, map=False).timeline
+    assert "goal" in time.words[0]
+    assert "doc" not in " ".join(time.words)
+
+
 @pytest.mark.parametrize(
     ("step", "unit", "first"),
     [

@@ -11,7 +11,8 @@ from markupsafe import Markup
 
 from coem import MixtureClusterer, SphericalKMeans, Views
 from coem.families import Multinomial
-from coem.report import render, svg, tell, write_report
+from coem.report import Naming, render, svg, tell, write_report
+from coem.report.facts import facts_of
 from coem.report.packing import unpack
 from coem.report.page import embed, number, percent, pictures
 from coem.report.story import brief
@@ -359,3 +360,35 @@ def test_parameters_are_written_as_people_do():
     assert brief(families) == "text: Multinomial(alpha=1), n: 1.5, 2.0, yes, None"
     assert brief(np.zeros((2, 3))) == "array of shape (2, 3)"
     assert brief("a\x1b\nb") == "a\ufffd b"
+
+
+def test_a_group_that_was_merged_away_is_in_no_picture(collection, model):
+    naming = Naming(("one", "two", "three")).merge([0, 2], "both")
+    found = pictures(tell(model, collection.views, **collection.named(), naming=naming))
+    _, table = found["tables"][0]
+    for picture in (table, found["confusion"]):
+        assert "0 · both" in picture
+        assert "1 · two" in picture
+        assert "2 · " not in picture
+    across = re.findall(r'<text[^>]*class="mid"[^>]*>([^<]+)</text>', table)
+    assert "2" not in across[:2]
+
+
+@pytest.mark.parametrize("low", [0.0, 0.0004, 0.05, 0.0989, 0.484, 0.9855, 0.99])
+def test_the_script_shows_the_per_cent_of_the_page(story, low):
+    """A twin of `coem.percent` in core.js, which has thousandths."""
+    shares = low + np.arange(200) / 20_000
+    shares = shares[(shares > 0) & (shares <= 1)].tolist()
+    documents = [dataclasses.replace(story.documents[0], probability=share) for share in shares]
+    for share, told in zip(shares, facts_of(story, documents)["p"], strict=True):
+        assert abs(told - 1000 * share) < 1.01
+        shown = f"{told / 10:.1f}%" if told < 100 else f"{(told + 5) // 10}%"
+        assert ("<0.1%" if told == 0 else shown) == percent(share), share
+
+
+def test_columns_of_numbers_say_which_mean_is_whose():
+    price = np.repeat([1000.0, 3000.0], 30) + np.arange(60)
+    model = MixtureClusterer(2, family="gaussian", random_state=0).fit(price[:, None])
+    page = render(tell(model, price[:, None], feature_names=["price"], map=False))
+    text = re.sub("<[^>]*>", "", page)
+    assert "price: mean 1,014 here, 2,030 over all" in text

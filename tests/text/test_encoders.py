@@ -12,7 +12,7 @@ import pytest
 import coem
 from coem.text import Embed, NamedEncoder, TextViews, _store
 from coem.text import embed as embedding
-from coem.text.encoders import PROBE, fingerprint, full_name
+from coem.text.encoders import PROBES, fingerprint, full_name
 from tests.encoders import save_tiny
 
 WORDS = [["ship", "sail", "wave"], ["oven", "bread", "salt"]]
@@ -143,14 +143,16 @@ def test_many_files_become_one_and_lose_nothing(tmp_path, monkeypatch):
         embed(["x" * n], "m")
         counts.append(len(list(tmp_path.glob("*.npy"))))
     assert counts == [1, 2, 3, 1, 2, 3, 1]
-    silent = Embed("text", lambda texts: length(texts) if texts == [PROBE] else 1 / 0, tmp_path)
+    silent = Embed(
+        "text", lambda texts: length(texts) if texts == list(PROBES) else 1 / 0, tmp_path
+    )
     np.testing.assert_array_equal(
         silent(["x" * n for n in (7, 1, 3)], "m")[:, 0], [7, 1, 3]
     )  # all is known: nothing is encoded
 
 
 def test_what_is_finished_stays_when_the_encoder_fails(tmp_path, monkeypatch):
-    monkeypatch.setattr(embedding, "BATCH", 2)
+    monkeypatch.setattr(embedding, "BATCH", len(PROBES) + 1)
 
     def fail(texts):
         if "five" in texts:
@@ -158,11 +160,11 @@ def test_what_is_finished_stays_when_the_encoder_fails(tmp_path, monkeypatch):
         return length(texts)
 
     with pytest.raises(KeyboardInterrupt):
-        Embed("text", fail, tmp_path)(["one", "three", "four", "five"], "m")
+        Embed("text", fail, tmp_path)(["one", "four", *map(str, range(6)), "five"], "m")
     assert [p.suffix for p in tmp_path.iterdir()] == [".npy", ".npy"]
     store = _store.Store(tmp_path, "m")
-    kept = [_store.digest(text) in store for text in (PROBE, "one", "four", "five")]
-    assert kept == [True, True, True, False]
+    kept = [_store.digest(text) in store for text in (*PROBES, "one", "four", "five")]
+    assert kept == [*([True] * len(PROBES)), True, True, False]
 
 
 def fill(folder, start):
@@ -229,3 +231,42 @@ def test_another_model_under_the_same_name_is_refused(tiny, change, reason):
     assert fingerprint(again.probe) != fingerprint(first.probe)
     with pytest.raises(ValueError, match=rf"view 'm': the encoder 'model2vec:.*{reason}"):
         Embed("text", again, probe=embed.probe)(["ship"], "m")
+
+
+def test_another_model_that_knows_no_known_word_is_refused(tiny):
+    save_tiny(tiny, WORDS, probed=())
+    first = NamedEncoder(str(tiny))
+    assert not first.probe.any()
+    told = {"probe": first.probe, "files": first.files}
+    save_tiny(tiny, WORDS, probed=(), seed=1)
+    again = NamedEncoder(str(tiny))
+    prints = {fingerprint(encoder.probe, encoder.files) for encoder in (first, again)}
+    assert len(prints) == 2
+    with pytest.raises(ValueError, match="is not the one of the fit: it has other files"):
+        Embed("text", again, **told)(["ship"], "m")
+
+
+def test_the_files_of_a_model_are_known_wherever_they_are(tiny, tmp_path):
+    was = NamedEncoder(str(tiny)).files
+    (tiny / "README.md").write_text("other words for people")
+    tiny.rename(tmp_path / "moved")
+    moved = tmp_path / "moved"
+    assert NamedEncoder(str(moved)).files == was
+    (moved / "config.json").write_text((moved / "config.json").read_text() + " ")
+    assert NamedEncoder(str(moved)).files != was
+    (moved / "config.json").write_text((moved / "config.json").read_text()[:-1])
+    (moved / "tokenizer.json").rename(moved / "other.json")
+    assert NamedEncoder(str(moved)).files != was
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_encoders_of_any_scale_are_told_apart(tmp_path, scale):
+    probe = scale * np.array([[0.5, -0.25, 1.0], [0.0, 0.0, 0.0]])
+    shifted = probe + scale * np.array([[0.0, 0.1, 0.0], [0.0, 0.0, 0.0]])
+    others = [2 * probe, probe[:, ::-1], shifted, probe * 0]
+    assert len({fingerprint(p) for p in (probe, *others)}) == 5
+    assert fingerprint(probe * (1 + 1e-6)) == fingerprint(probe)
+    Embed("text", lambda texts: scale * length(texts), cache=tmp_path)(["some"], "m")
+    Embed("text", lambda texts: scale * (1 + 1e-6) * length(texts), cache=tmp_path)(["a"], "m")
+    with pytest.raises(ValueError, match="holds vectors of another encoder"):
+        Embed("text", lambda texts: 1.1 * scale * length(texts), cache=tmp_path)(["a"], "m")

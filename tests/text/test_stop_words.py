@@ -12,8 +12,16 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
 from coem import load
 from coem.text import TextViews, stop_words
-from coem.text.languages import LANGUAGES, SAMPLE, SIGNATURES, find_languages
-from coem.text.stop_words import EVEN, LEAST_DF, even_words, listed
+from coem.text.languages import (
+    LANGUAGES,
+    OWN,
+    SAMPLE,
+    SIGNATURES,
+    code_of,
+    find_languages,
+    in_words,
+)
+from coem.text.stop_words import EVEN, LEAST_DF, even_words, listed, parts_of
 from tests.text.languages import PARTS, texts_in
 
 TOKENS = re.compile(r"(?u)\b\w\w+\b")
@@ -167,9 +175,10 @@ def test_views_may_have_lists_of_their_own():
     [
         ("germna", "view 'v': stop_words: there are none for 'germna'; did you mean 'german'"),
         ("de+frnch", "there are none for 'frnch'; did you mean 'french'"),
-        ("klingon", "there are none for 'klingon'; A language has a name or a code"),
+        ("klingon", "there are none for 'klingon'. A language has a name or a code"),
         ("autos", "did you mean 'auto'"),
-        ("", "there are none for ''"),
+        ("", "a name is missing; write 'german'"),
+        ("german+", "a name is missing; write 'german', or 'german+french' for several"),
         ("de+none", "there are none for 'none'"),
         (7, "view 'v': stop_words must be None, a language"),
     ],
@@ -177,6 +186,25 @@ def test_views_may_have_lists_of_their_own():
 def test_an_unknown_language_is_refused_with_those_that_look_alike(given, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         fitted(texts_in("de"), stop_words=given)
+
+
+@pytest.mark.parametrize(
+    ("own", "code"),
+    [("Deutsch", "de"), ("Français", "fr"), ("francais", "fr"), ("ESPAÑOL", "es"), ("norsk", "no")],
+)
+def test_a_language_may_be_called_as_it_calls_itself(own, code):
+    assert parts_of(f"{own}+english") == [code, "en"]
+
+
+def test_every_language_that_is_found_is_known_by_its_own_name():
+    assert {*OWN.values(), "en"} == set(SIGNATURES)
+    assert code_of("Русский") == "ru"
+    assert code_of("Türkçe") == "tr"
+
+
+def test_several_languages_are_a_list_in_words():
+    assert in_words(["German"]) == "German"
+    assert in_words(["German", "French", "English"]) == "German, French and English"
 
 
 # -- without the package ------------------------------------------------------------------------

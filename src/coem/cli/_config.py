@@ -52,7 +52,8 @@ def read_config(context: click.Context, parameter: click.Parameter, value: str |
     own = settings.get(verb, {})
     if not isinstance(own, dict):
         raise click.BadParameter(f"{value}: {verb} must be a table, [{verb}]")
-    known = {name for p in context.command.params for name in _names(p)}
+    shown = [p for p in context.command.params if not getattr(p, "hidden", False)]
+    known = {name for p in shown for name in _names(p)}
     _check_known(settings, value)
     for key in own:
         if key not in known:

@@ -170,6 +170,17 @@ encoder_option = click.option(
     "model, also as model2vec:NAME or sentence-transformers:NAME.",
 )
 
+
+def no_encoder_option(reason: str) -> Any:
+    """Return an option that other verbs have, and that this one refuses with the reason."""
+
+    def refuse(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if value is not None:
+            raise click.UsageError(f"coem {context.info_name} takes no --encoder: {reason}")
+
+    return click.option("--encoder", hidden=True, expose_value=False, callback=refuse)
+
+
 plain_option = click.option(
     "--plain", is_flag=True, help="FILE is one plain text, as a .txt file is in any case."
 )

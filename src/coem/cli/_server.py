@@ -2,9 +2,11 @@
 
 import hmac
 import json
+import math
 import socket
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,7 +17,9 @@ MOST_BYTES = 1_000_000  # of a request
 MOST_ROWS = 1_000
 MOST_CONNECTIONS = 64
 PATIENCE = 30.0  # seconds that a connection may say nothing
+HASTE = 2.5  # seconds in which a new connection must show the token: places are few
 DRAINED = 16_000_000  # bytes of a refused request that are read and thrown away
+METHODS = {"/predict": "POST", "/health": "GET"}
 FORM = '{"rows": [{"COLUMN": "value"}]} or {"row": {"COLUMN": "value"}}'
 
 
@@ -31,7 +35,7 @@ class Refused(Exception):
 # -- what a request says ---------------------------------------------------------------------------
 
 
-def read_request(body: bytes, columns: list[str]) -> tuple[list[dict[str, Any]], bool]:
+def read_request(body: bytes, columns: Iterable[str]) -> tuple[list[dict[str, Any]], bool]:
     """Return the rows of a request, and whether it is one row; raise `Refused` with the reason.
 
     `columns` are those that the model reads, to be named where one is missing.
@@ -52,8 +56,7 @@ def read_request(body: bytes, columns: list[str]) -> tuple[list[dict[str, Any]],
     kinds: dict[str, type | None] = {}
     for i, row in enumerate(rows):
         _check_row(row, "row" if single else f"rows[{i}]", kinds)
-    missing = [name for name in columns if name not in kinds]
-    if len(missing) == len(columns):
+    if not any(name in kinds for name in columns):
         names = ", ".join(columns)
         field = "row" if single else "rows"
         raise _bad("no row has a column that the model reads", field, f"it reads {names}")
@@ -118,6 +121,27 @@ def _kind(value: Any) -> type | None:
     return dict
 
 
+def _misfit(
+    rows: list[dict[str, Any]], single: bool, columns: Mapping[str, Sequence[str]]
+) -> Refused | None:
+    """Return what is wrong with the first value that is not what its column takes, if any."""
+    for i, row in enumerate(rows):
+        for name, takes in columns.items():
+            value = row.get(name)
+            if value is not None and takes and (got := _called(value)) not in takes:
+                place = "row" if single else f"rows[{i}]"
+                wrong = f"column {name!r} takes {' or '.join(takes)}, and got {got}"
+                return _bad(wrong, f"{place}.{name:.80}", f"send {takes[0]}, or null")
+    return None
+
+
+def _called(value: Any) -> str:
+    """Return the kind of a value in words."""
+    if isinstance(value, list):
+        return "a list of texts" if all(isinstance(v, str) for v in value) else "a list of numbers"
+    return {str: "text", bool: "true or false"}.get(type(value), "a number")
+
+
 def _bad(error: str, field: str, fix: str, status: int = 400) -> Refused:
     return Refused(status, error, field=field, fix=fix)
 
@@ -136,8 +160,8 @@ class Server(ThreadingHTTPServer):
         What requests must show: ``Authorization: Bearer TOKEN``.
     predict : callable
         Takes the rows of a request, and returns a list of answers.
-    columns : list of str
-        The columns that the model reads.
+    columns : dict of str to sequence of str
+        The columns that the model reads, each with what it takes, such as "text".
     health : dict
         The answer to GET /health.
     """
@@ -145,13 +169,14 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     allow_reuse_address = True
+    request_queue_size = MOST_CONNECTIONS
 
     def __init__(
         self,
         address: tuple[str, int],
         token: str,
         predict: Callable[[list[dict[str, Any]]], list[dict[str, Any]]],
-        columns: list[str],
+        columns: Mapping[str, Sequence[str]],
         health: dict[str, Any],
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
@@ -160,6 +185,7 @@ class Server(ThreadingHTTPServer):
         self.n_answered = 0
         self.at_work = threading.Lock()  # one at a time: a row takes milliseconds
         self.places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self.unknown: dict[Any, float] = {}  # connections without a token yet, and since when
         super().__init__(address, Handler)
 
     def server_bind(self) -> None:
@@ -168,17 +194,44 @@ class Server(ThreadingHTTPServer):
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a connection in a thread of its own, or close it if there are too many."""
+        """Answer a connection in a thread of its own, or turn it away if there are too many."""
         if not self.places.acquire(blocking=False):
-            self.shutdown_request(request)
+            self._turn_away(request)
             return
+        self.unknown[request] = time.monotonic()
         super().process_request(request, client_address)
+
+    def _turn_away(self, request: Any) -> None:
+        """Say that all places are taken, and close the connection."""
+        fix = "try again in a few seconds, and close connections that are not needed"
+        told = {"error": "there are too many connections", "field": "connection", "fix": fix}
+        body = json.dumps(told).encode()
+        head = (
+            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json; charset=utf-8\r\n"
+            f"Content-Length: {len(body)}\r\nRetry-After: {math.ceil(HASTE)}\r\n"
+            "Cache-Control: no-store\r\nConnection: close\r\n\r\n"
+        )
+        with suppress(OSError):
+            request.settimeout(0.05)  # others wait
+            request.sendall(head.encode() + body)
+            request.shutdown(socket.SHUT_WR)
+            request.recv(1 << 16)  # what is not read would cost the sender the answer
+        self.shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Close connections that have not shown the token in time, however slowly they speak."""
+        late = time.monotonic() - HASTE
+        for request, since in list(self.unknown.items()):
+            if since < late and self.unknown.pop(request, None) is not None:
+                with suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer a connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.unknown.pop(request, None)
             self.places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -192,6 +245,9 @@ class Server(ThreadingHTTPServer):
                 found = self.predict(rows)
                 self.n_answered += 1
         except (ValueError, TypeError) as error:
+            wrong = _misfit(rows, single, self.columns)
+            if wrong is not None:
+                raise wrong from error
             names = ", ".join(self.columns)
             raise _bad(
                 f"{error!s:.500}", "row" if single else "rows", f"it reads {names}"
@@ -205,18 +261,22 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "coem", ""
-    timeout = PATIENCE
+    timeout = HASTE
     wbufsize = 1 << 16  # headers and body in one packet
 
     def do_GET(self) -> None:
         """Answer GET /health."""
-        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
-            self.close_connection = True  # a body here would be read as the next request
-        self._answer({"/health": lambda: self.server.health}, {"/predict": "POST"})
+        self._answer({"/health": lambda: self.server.health})
 
     def do_POST(self) -> None:
         """Answer POST /predict."""
-        self._answer({"/predict": lambda: self.server.answer(self._body())}, {"/health": "GET"})
+        self._answer({"/predict": lambda: self.server.answer(self._body())})
+
+    def do_PUT(self) -> None:
+        """Say which method is right."""
+        self._answer({})
+
+    do_HEAD = do_OPTIONS = do_DELETE = do_PATCH = do_TRACE = do_PUT
 
     def handle_expect_100(self) -> bool:
         """Let the sender of a long body go on; the answer must not wait for the body."""
@@ -224,12 +284,14 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         return True
 
-    def _answer(self, known: dict[str, Callable[[], Any]], others: dict[str, str]) -> None:
+    def _answer(self, known: dict[str, Callable[[], Any]]) -> None:
         """Send the answer of the path that was asked for, or say what is wrong."""
+        if self.command != "POST" and self._has_body():
+            self.close_connection = True  # a body here would be read as the next request
         try:
             self._check_token()
             if self.path not in known:
-                raise self._no_path(others)
+                raise self._no_path()
             self._send(200, known[self.path]())
         except Refused as error:
             self._refuse(error)
@@ -240,9 +302,13 @@ class Handler(BaseHTTPRequestHandler):
             told = {"error": "something went wrong in the server", "field": "", "fix": "report it"}
             self._send(500, told)
 
-    def _no_path(self, others: dict[str, str]) -> Refused:
-        if self.path in others:
-            fix = f"use {others[self.path]}"
+    def _has_body(self) -> bool:
+        said = self.headers.get("Content-Length", "0") != "0"
+        return said or "Transfer-Encoding" in self.headers
+
+    def _no_path(self) -> Refused:
+        if self.path in METHODS:
+            fix = f"use {METHODS[self.path]}"
             return _bad(f"{self.path} takes no {self.command}", "method", fix, 405)
         fix = "use POST /predict or GET /health"
         return _bad(f"there is no {self.path[:80]!r}", "path", fix, 404)
@@ -250,8 +316,11 @@ class Handler(BaseHTTPRequestHandler):
     def _check_token(self) -> None:
         shown = (self.headers.get("Authorization") or "").encode("utf-8", "replace")
         if not hmac.compare_digest(shown, self.server.secret):
+            self.close_connection = True  # its place is for others
             fix = "send the header Authorization: Bearer TOKEN, with the token of coem serve"
             raise _bad("the token is missing or wrong", "Authorization", fix, 401)
+        self.server.unknown.pop(self.connection, None)
+        self.connection.settimeout(PATIENCE)
 
     def _body(self) -> bytes:
         """Return the body of a request, which says its length."""
@@ -275,7 +344,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, error: Refused) -> None:
         """Send what is wrong. A body that was not read ends the connection."""
-        rest = self.command != "GET" and not getattr(self, "was_read", False)
+        rest = self._has_body() and not getattr(self, "was_read", False)
         self.close_connection = self.close_connection or rest
         self._send(error.status, error.told)
         if rest:
@@ -301,6 +370,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         if status == HTTPStatus.UNAUTHORIZED:
             self.send_header("WWW-Authenticate", "Bearer")
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", METHODS[self.path])
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()

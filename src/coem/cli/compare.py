@@ -158,8 +158,10 @@ PART = ("group", "name", "shared", "share", "share_of_it")
 # -- which objectives can be compared -----------------------------------------------------------
 
 # Options that decide how a maximum is looked for, or what is written, and not what is maximised.
+# An encoder and a file of labels are known by what is in them, wherever they are (`inputs`).
 NO_MATTER = {
     *("seed", "restarts", "max_iter", "threads", "doctor", "label", "id", "k"),
+    *("date", "names_from", "encoder", "labels"),
 }
 
 

@@ -1,18 +1,20 @@
 """``coem rerun``: a run once more, and whether it comes out the same."""
 
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
-from coem.cli._options import talk_options
+from coem.cli._options import other_encoder_option, talk_options
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
 Examples:
   coem rerun coem-posts
   coem rerun coem-posts --out again
+  coem rerun coem-posts --file moved/posts.csv --encoder moved/model
 """
 
 
@@ -20,8 +22,16 @@ Examples:
 @click.argument("run", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--out", metavar="DIR", type=click.Path(path_type=Path), help="Keep the new run.")
 @click.option("--file", "source", metavar="FILE", help="The documents, if they have moved.")
+@other_encoder_option
 @talk_options
-def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_json: bool) -> None:
+def command(
+    run: Path,
+    out: Path | None,
+    source: str | None,
+    encoder: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
     """Repeat a run with its arguments and its seed, and say if anything differs.
 
     Exits with 1 if it does.
@@ -34,7 +44,7 @@ def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_jso
         raise ValueError(f"{out} is there already; name a folder that is not")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run" if out is None else out
-        _repeat(run, told, folder, source)
+        _repeat(run, told, folder, source, encoder)
         differing = [*changes(run, told), *differences(told, read_run(folder))]
     text = "\n".join(differing) if differing else "the same, to the last bit"
     talk.result(text, {"same": not differing, "differences": differing})
@@ -42,7 +52,9 @@ def command(run: Path, out: Path | None, source: str | None, quiet: bool, as_jso
         raise click.exceptions.Exit(1)
 
 
-def _repeat(run: Path, told: dict[str, Any], folder: Path, source: str | None) -> None:
+def _repeat(
+    run: Path, told: dict[str, Any], folder: Path, source: str | None, encoder: str | None
+) -> None:
     """Call the recipe of a run again, and save what it finds in a folder, under its names."""
     from coem import recipes
     from coem.recipes.documents import Renamed
@@ -58,11 +70,27 @@ def _repeat(run: Path, told: dict[str, Any], folder: Path, source: str | None) -
             raise ValueError(f"view {name!r} was an object in Python; repeat the run there")
     recipe = getattr(recipes, told["verb"])
     documents = Renamed(source, *known_as(told))
-    result = recipe(documents, **told["arguments"], listener=Talk(quiet=True))
+    with _moved(run, told, encoder):
+        result = recipe(documents, **told["arguments"], listener=Talk(quiet=True))
     naming = naming_in(run)
     if naming and naming.own == tuple(group.name for group in result.groups):
         result = result.renamed(naming)
     result.save(folder, **told["written"])
+
+
+def _moved(run: Path, told: dict[str, Any], encoder: str | None) -> Any:
+    """Return a context in which the encoder of a run is at another place; refuse another one."""
+    name = told["arguments"].get("encoder")
+    if name is None and encoder is None:
+        return nullcontext()
+    from coem.cli import _models
+    from coem.text.encoders import moved
+
+    saved = _models.load_model(run, encoder)  # which says what to do if the encoder is not there
+    if encoder is None:
+        return nullcontext()
+    _models.check_encoders(saved)
+    return moved(name, encoder)
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ from coem.cli._options import (
     folder_options,
     id_option,
     machine_options,
+    no_encoder_option,
     plain_option,
     reading_options,
     rounds_option,
@@ -34,6 +35,7 @@ Examples:
 @click.command("segment", epilog=EXAMPLE)
 @source_argument
 @text_option
+@no_encoder_option("it cuts by words; coem cluster takes sentence vectors")
 @id_option
 @plain_option
 @click.option(

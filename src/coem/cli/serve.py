@@ -19,6 +19,15 @@ Examples:
 """
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SHORTEST, LONGEST = 16, 1_000  # characters of a token
+# What requests have in a column, by the kind of its view.
+TAKES = {
+    "text": ("text",),
+    "embed": ("text",),
+    "number": ("a number",),
+    "vector": ("a list of numbers",),
+    "list": ("a list of texts", "text"),
+    "inbound": ("a list of texts", "text"),
+}
 LEFT = 5.0  # seconds that a prediction may still take when the server is stopped
 
 
@@ -72,10 +81,13 @@ def command(model: Path, host: str, port: int, token_file: Path | None, **option
             talk.note(f"stopped after {server.n_answered:,} answers")
 
 
-def columns_of(saved: Any) -> list[str]:
-    """Return the columns that a model reads; raise if it needs vectors from a file."""
+def columns_of(saved: Any) -> dict[str, tuple[str, ...]]:
+    """Return the columns that a model reads, and what they take.
+
+    Raise if it needs vectors from a file.
+    """
     if saved.paragraphs is not None:
-        return list(saved.paragraphs["columns"])
+        return dict.fromkeys(saved.paragraphs["columns"], TAKES["text"])
     for name, spec in saved.reader.views_.items():
         if spec["kind"] == "array":
             raise ValueError(
@@ -83,7 +95,7 @@ def columns_of(saved: Any) -> list[str]:
                 "coem predict"
             )
     specs = saved.reader.views_.values()
-    return list(dict.fromkeys(name for spec in specs for name in spec.get("columns", ())))
+    return {name: TAKES.get(spec["kind"], ()) for spec in specs for name in spec.get("columns", ())}
 
 
 def predictor(saved: Any) -> Any:
@@ -119,13 +131,19 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {k: None if isinstance(v, float) and v != v else v for k, v in row.items()}
 
 
-def _health(saved: Any, columns: list[str]) -> dict[str, Any]:
+def _health(saved: Any, columns: dict[str, tuple[str, ...]]) -> dict[str, Any]:
     """Return what the server is: its model, the columns that it reads, and its groups."""
     from coem import __version__
 
     names = [str(name) for name in getattr(saved.model, "classes_", ())] or saved.names
     kind = type(saved.model).__name__
-    return {"status": "ok", "coem": __version__, "model": kind, "columns": columns, "names": names}
+    return {
+        "status": "ok",
+        "coem": __version__,
+        "model": kind,
+        "columns": [*columns],
+        "names": names,
+    }
 
 
 def _read_token(path: Path) -> str:

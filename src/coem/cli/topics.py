@@ -11,6 +11,7 @@ from coem.cli._options import (
     full_option,
     machine_options,
     names_option,
+    no_encoder_option,
     reading_options,
     source_argument,
     talk_options,
@@ -29,6 +30,7 @@ Examples:
 @click.command("topics", epilog=EXAMPLE)
 @source_argument
 @view_options
+@no_encoder_option("its model counts words; coem cluster takes sentence vectors")
 @date_option
 @click.option(
     "-k", "--k", type=click.IntRange(1), default=TOPICS, show_default=True, help="How many."

@@ -15,7 +15,7 @@ def tell_columns(
 ) -> None:
     """Say which columns are views, ids, labels and dates, and which are left out and why."""
     table = documents.table
-    known = {name: f"view {view!r}, {kind}" for view, kind, name in _columns(reader)}
+    known = _taken(reader)
     guessed = reader.views is None
     rest = table.drop_columns([label]) if label in table.column_names else table
     reasons = guess_columns(rest, documents.id_column) if guessed else {}
@@ -41,10 +41,13 @@ def _unused(guess: Any) -> str:
     return "its values are numbers" if guess.could == "number" else str(guess.why)
 
 
-def _columns(reader: Any) -> list[tuple[str, str, str]]:
-    """Return view, kind and column of all columns that views are made of."""
-    views = reader.views_.items()
-    return [(view, spec["kind"], name) for view, spec in views for name in spec["columns"]]
+def _taken(reader: Any) -> dict[str, str]:
+    """Return what the columns that views are made of are taken for; one may be in several."""
+    found: dict[str, list[str]] = {}
+    for view, spec in reader.views_.items():
+        for name in spec["columns"]:
+            found.setdefault(name, []).append(f"view {view!r}, {spec['kind']}")
+    return {name: "; ".join(views) for name, views in found.items()}
 
 
 def _tell_more(reasons: dict[str, Any], listener: Listener) -> None:

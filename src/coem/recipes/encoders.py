@@ -83,16 +83,25 @@ def _ready(embed: Embed, listener: Listener) -> Embed:
     encoder = embed.encoder
     if not isinstance(encoder, NamedEncoder):
         return embed
-    probe = encoder.probe if embed.probe is None else embed.probe
-    return replace(embed, probe=probe, cache=embed.cache or _folder(encoder, listener))
+    told = {}
+    if embed.probe is None:
+        told = {"probe": encoder.probe, "files": encoder.files}
+    return replace(embed, cache=embed.cache or _folder(encoder, listener), **told)
 
 
 def _folder(encoder: NamedEncoder, listener: Listener) -> Path | None:
     """Return where the vectors of a model are kept, or None if nothing can be written there."""
     from coem.datasets import cache_dir
 
+    if encoder.files is None and not encoder.probe.any():
+        listener.note(
+            "note: the vectors are not kept for another time: the encoder gives all known "
+            "sentences a vector of zeros, so that it cannot be told from others"
+        )
+        return None
     model = Path(encoder.name.partition(":")[2]).name
-    folder = cache_dir() / FOLDER / f"{model[:60]}-{fingerprint(encoder.probe)[:16]}"
+    known = fingerprint(encoder.probe, encoder.files)
+    folder = cache_dir() / FOLDER / f"{model[:60]}-{known[:16]}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
@@ -124,5 +133,5 @@ def encoding(reader: Any, n_rows: int, listener: Listener) -> Iterator[None]:
 
 def known_encoder(reader: Any) -> str | None:
     """Return what the encoder of a `TextViews` is known by, or None if it has no name."""
-    probes = [embed.probe for embed in embeds_of(reader).values() if embed.probe is not None]
-    return fingerprint(probes[0]) if probes else None
+    embeds = [embed for embed in embeds_of(reader).values() if embed.probe is not None]
+    return fingerprint(embeds[0].probe, embeds[0].files) if embeds else None

@@ -174,7 +174,7 @@ def _run_json(result: Any, folder: Path, written: dict[str, Any]) -> str:
 def _inputs(result: Any) -> dict[str, str]:
     """Return the digests of the files of vectors, by view, of that of the labels, and an encoder's.
 
-    That of an encoder is of what it says of a known sentence.
+    That of an encoder is of what it says of known sentences, and of its files.
     """
     settings = recorded(result.settings)
     views = settings.get("views", {}).items()

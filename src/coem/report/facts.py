@@ -50,4 +50,14 @@ def packs_of(story, documents, room):
 
 
 def _thousandths(probability):
-    return None if probability is None else round(1000 * probability)
+    """Return a probability in thousandths that the script shows as the page does, in per cent.
+
+    What is rounded twice may go up twice: .9949 would become 99.5%, and so 100%.
+    """
+    if probability is None:
+        return None
+    if probability < 0.0995:  # it is shown in tenths of a per cent
+        return 0 if probability < 0.0005 else round(10 * float(f"{probability:.1%}"[:-1]))
+    found = round(1000 * probability)
+    down = found % 10 == 5 and f"{probability:.0%}" == f"{found // 10}%"
+    return found - 1 if down else found

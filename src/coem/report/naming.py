@@ -88,6 +88,9 @@ class Naming:
         for group in groups:
             _check_group(group, places)
         wanted = {int(self.into[group]) for group in groups}
+        if len(wanted) < 2 and len(set(groups)) > 1:
+            listed = " and ".join(map(str, sorted(set(groups))))
+            raise ValueError(f"{listed} are one group already, {min(wanted)}")
         if len(wanted) < 2:
             raise ValueError("merge two or more different groups")
         whole = tuple(sorted(part for group in wanted for part in self.parts(group)))

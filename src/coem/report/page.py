@@ -174,7 +174,7 @@ def _agreement_pictures(story):
     a = story.agreement
     title = "Share of documents on which two views agree"
     matrix = svg.heat(a.matrix, a.names, a.names, title, text=lambda v: f"{v:.0%}", cell=54)
-    kept = svg.largest([group.size for group in story.groups])
+    kept = _largest(story, [group.size for group in story.groups])
     rows, numbers = _numbered(story, kept), [str(g) for g in kept]
     tables = []
     for pair in a.pairs:
@@ -195,7 +195,7 @@ def _runs_picture(agreement):
 def _truth_pictures(story):
     t = story.truth
     table = np.array(t.table)
-    rows = svg.largest(table.sum(axis=1))
+    rows = _largest(story, table.sum(axis=1))
     columns = svg.largest(table.sum(axis=0))
     which = "Held-out" if t.held_out else "Labelled"
     title = f"{which} documents by {story.model['noun']} (down) and class (across)"
@@ -206,6 +206,12 @@ def _truth_pictures(story):
     if t.reliability:
         found["reliability"] = _reliability(t.reliability, "Probability and share that is right")
     return found
+
+
+def _largest(story, sizes):
+    """Return the places of the largest groups, without those that were merged into others."""
+    live = [g for g, group in enumerate(story.groups) if group.gone is None]
+    return [live[i] for i in svg.largest([sizes[g] for g in live])]
 
 
 def _reliability(curve, title, **said):

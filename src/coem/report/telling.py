@@ -107,6 +107,7 @@ def tell(
     agreement = agree(reading, teller.disputed(2 * n_examples))
     groups = _groups(reading, names, words, teller, known, agreement, stability, n_examples)
     groups = groups if naming is None else _merged(groups, naming)
+    library = _library(reading, columns, documents, teller)
     return Story(
         heading=clean(heading or _heading(reading, settings or {})),
         model=_facts(model, reading),
@@ -121,10 +122,10 @@ def tell(
         truth=truth,
         documents=teller.some(groups, agreement),
         settings={clean(k): v for k, v in (settings or {}).items()},
-        library=_library(reading, columns, documents, teller),
+        library=library,
         places=places,
         tree=tree_of(reading),
-        timeline=timeline_of(reading, dates, columns),
+        timeline=timeline_of(reading, dates, columns, without=library.links),
     )
 
 

@@ -53,7 +53,7 @@ def as_dates(dates, n_rows):
     return dates if isinstance(dates, Dates) else read_dates(dates)
 
 
-def timeline_of(reading, dates, names):
+def timeline_of(reading, dates, names, without=()):
     """Return the groups of a reading over time.
 
     Parameters
@@ -64,6 +64,8 @@ def timeline_of(reading, dates, names):
         The dates of the rows, as `coem.text.dates.read_dates` takes them.
     names : dict of view to list of str
         Names of the columns.
+    without : collection of str
+        Views that give no words to periods, such as links, whose columns are ids of documents.
 
     Returns
     -------
@@ -85,7 +87,7 @@ def timeline_of(reading, dates, names):
         unit=unit,
         periods=called,
         counts=counts.tolist(),
-        words=_words(reading, there, number, n, names),
+        words=_words(reading, there, number, n, names, without),
         undated=len(reading.groups) - len(there),
     )
 
@@ -137,7 +139,7 @@ def _called(unit, number):
     return str(1970 + number) if unit == "year" else f"{1970 + 10 * number}s"
 
 
-def _words(reading, rows, period, n, names):
+def _words(reading, rows, period, n, names, without):
     """Return the words that tell each period from the others, as they would name groups."""
     sizes = np.bincount(period, minlength=n)
     found = replace(
@@ -148,6 +150,7 @@ def _words(reading, rows, period, n, names):
         weights=sizes / sizes.sum(),
         tables={},
         locate={},
+        silent=(*reading.silent, *without),
     )
     words = words_of(found, names, 3 * N_WORDS)
     said = name_groups(words, N_WORDS, lengths_of(found.views))

@@ -10,7 +10,7 @@ import numpy as np
 
 from coem.io.loaded import need
 from coem.text._store import Store, digest
-from coem.text.encoders import PROBE
+from coem.text.encoders import PROBES
 
 BATCH = 512  # texts that are encoded, and kept, together
 
@@ -42,8 +42,11 @@ class Embed:
         A folder that keeps the vectors, by the content of the texts: only texts that are not there
         are encoded. A folder is for one encoder; one that holds another's vectors is refused.
     probe : ndarray, optional
-        What the encoder says of a known sentence (`NamedEncoder.probe`). It is saved with a model,
-        so that another encoder is refused when the model is used.
+        What the encoder says of known texts (`NamedEncoder.probe`). It is saved with a model, so
+        that another encoder is refused when the model is used.
+    files : str, optional
+        The digest of the encoder's files (`NamedEncoder.files`), which is saved with a model for
+        the same reason: a small model may know no word of the known texts.
 
     Notes
     -----
@@ -64,6 +67,7 @@ class Embed:
     encoder: Any
     cache: str | os.PathLike[str] | None = None
     probe: Any = None
+    files: str | None = None
 
     def __deepcopy__(self, memo):
         """Return itself: nothing changes it, and encoders are large."""
@@ -134,7 +138,7 @@ class Embed:
         keys = [digest(text) for text in texts]
         new = {text: key for key, text in zip(keys, texts, strict=True) if key not in store}
         if new and not len(store):  # in the first file, so that a store always knows its encoder
-            new = {PROBE: digest(PROBE), **new}
+            new = {**{text: digest(text) for text in PROBES}, **new}
         for part, vectors in self._batches(list(new), view):
             store.add([new[text] for text in part], vectors)
         if new:
@@ -142,14 +146,15 @@ class Embed:
         return store.take(keys)
 
     def _said(self, view):
-        """Return what the encoder says of the known sentence; one with a name remembers it."""
+        """Return what the encoder says of the known texts; one with a name remembers it."""
         said = getattr(self.encoder, "probe", None)
-        return self._encode([PROBE], view)[0] if said is None else said
+        return self._encode(list(PROBES), view) if said is None else said
 
     def _check_same(self, store, view):
-        """Refuse a store of another encoder, which would say something else of the probe."""
-        key = digest(PROBE)
-        if key in store and not _agree(self._said(view), store.take([key])[0]):
+        """Refuse a store of another encoder, which would say something else of the known texts."""
+        keys = [digest(text) for text in PROBES]
+        known = all(key in store for key in keys)
+        if known and not _agree(self._said(view), store.take(keys)):
             raise ValueError(
                 f"view {view!r}: {self.cache} holds vectors of another encoder; give each encoder "
                 f"a folder of its own"
@@ -157,30 +162,43 @@ class Embed:
 
     def check(self, view):
         """Raise if the encoder is another one than that of the fit, as far as it is known."""
-        if self.probe is None:
+        differs = self._differs(view)
+        if differs is None:
             return
-        said, name = self._said(view), getattr(self.encoder, "name", None)
-        if _agree(said, self.probe):
-            return
-        differs = (
-            f"has {len(said)} numbers a text, and had {len(self.probe)}"
-            if len(said) != len(self.probe)
-            else "gives a known sentence another vector"
-        )
+        name = getattr(self.encoder, "name", None)
         called = f"the encoder {name!r}" if isinstance(name, str) else "the encoder"
         raise ValueError(
             f"view {view!r}: {called} is not the one of the fit: it {differs}; hand in the model "
             "that it was then, or fit again"
         )
 
+    def _differs(self, view):
+        """Return how the encoder differs from that of the fit, or None."""
+        if self.probe is not None:
+            said = self._said(view)
+            if said.shape != self.probe.shape:
+                return f"has {said.shape[1]} numbers a text, and had {self.probe.shape[1]}"
+            if not _agree(said, self.probe):
+                return "gives a known sentence another vector"
+        files = getattr(self.encoder, "files", None)
+        known = isinstance(files, str) and self.files is not None
+        return "has other files" if known and files != self.files else None
+
 
 def _agree(said, known):
-    """Return whether two vectors of the known sentence are those of one encoder."""
-    return said.shape == known.shape and np.allclose(said, known, rtol=0.01, atol=1e-3)
+    """Return whether the vectors of the known texts are those of one encoder.
+
+    A difference counts by the largest number of its row, for there are models of small numbers.
+    """
+    if said.shape != known.shape:
+        return False
+    least = 1e-3 * np.abs(known).max(axis=1, keepdims=True, initial=0.0)
+    return bool((np.abs(said - known) <= 0.01 * np.abs(known) + least).all())
 
 
 def check_embed(embed):
-    """Raise unless the probe of a loaded `Embed` can be one."""
+    """Raise unless the probe and the files of a loaded `Embed` can be such."""
     probe = embed.probe
-    plain = isinstance(probe, np.ndarray) and probe.ndim == 1 and probe.dtype.kind == "f"
+    plain = isinstance(probe, np.ndarray) and probe.ndim == 2 and probe.dtype.kind == "f"
     need(probe is None or (plain and bool(np.isfinite(probe).all())), "the probe of an Embed")
+    need(embed.files is None or isinstance(embed.files, str), "the files of an Embed")

@@ -8,6 +8,8 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,14 +18,35 @@ from typing import Any
 
 import numpy as np
 
-# What an encoder says of this sentence tells it from others.
-PROBE = "What is it that co-EM makes of two views?"
+# What an encoder says of these texts tells it from others. A small model may know few words: so
+# they have digits, letters, and common words of several languages.
+PROBES = (
+    "What is it that co-EM makes of two views?",
+    "0 1 2 3 4 5 6 7 8 9 10 100 2000",
+    "a b c d e f g h i j k l m n o p q r s t u v w x y z",
+    "the of and to in is for with on as; price good year time new game water house",
+    "der die und nicht; le la et les; el los y que; il di che; het een en; om att och; i w nie",
+    "и в не на; 的 是 在; の は 日本; 한국; و في; και το; ve bir",
+)
 STATIC, DEEP = "model2vec", "sentence-transformers"
 MODULES = {STATIC: "model2vec", DEEP: "sentence_transformers"}
 OWNER = "minishlab/"  # of the models of model2vec that its makers publish
 NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")  # of a model that can be downloaded
 # The parts of a model of sentence-transformers that model2vec can read as well.
 PARTS = ("StaticEmbedding", "Normalize")
+
+
+_moved: dict[str, str] = {}  # full names of models, and where they are now
+
+
+@contextmanager
+def moved(name: str, place: str) -> Iterator[None]:
+    """Load the model of a full name from another place, under its name, inside the context."""
+    _moved[name] = full_name(place)
+    try:
+        yield
+    finally:
+        del _moved[name]
 
 
 class NamedEncoder:
@@ -61,18 +84,30 @@ class NamedEncoder:
 
     def encode(self, texts: list[str]) -> Any:
         """Return one vector a text, as rows."""
-        if self.name.startswith(STATIC):
+        if self._place[0] == STATIC:
             return self._model.encode(list(texts), use_multiprocessing=False)
         return self._model.encode(list(texts), show_progress_bar=False, convert_to_numpy=True)
 
     @cached_property
     def probe(self) -> Any:
-        """What the model says of a known sentence; the model is loaded for it."""
-        return np.asarray(self.encode([PROBE])[0], dtype=np.float32)
+        """What the model says of known texts, one a row; the model is loaded for it."""
+        return np.asarray(self.encode(list(PROBES)), dtype=np.float32)
+
+    @cached_property
+    def files(self) -> str | None:
+        """The digest of the files of a saved model, or None for one that is downloaded."""
+        place = Path(self._place[1])
+        return _digest(place) if place.is_dir() else None
+
+    @property
+    def _place(self) -> tuple[str, str]:
+        """The library, and where the model is now."""
+        library, _, place = _moved.get(self.name, self.name).partition(":")
+        return library, place
 
     @cached_property
     def _model(self) -> Any:
-        library, _, place = self.name.partition(":")
+        library, place = self._place
         module = _imported(library, place)
         try:
             if library == STATIC:
@@ -82,13 +117,30 @@ class NamedEncoder:
             raise ValueError(_unloadable(place, error)) from error
 
 
-def fingerprint(probe: Any) -> str:
-    """Return what tells encoders apart, from what they say of the known sentence.
+def fingerprint(probe: Any, files: str | None = None) -> str:
+    """Return what tells encoders apart, from what they say of the known texts and their files.
 
-    Later digits are left out: they differ between machines.
+    Numbers are rounded to a hundredth of the largest in their row: later digits differ between
+    machines.
     """
-    rounded = np.round(np.asarray(probe, dtype=np.float64), 3) + 0.0  # no -0.0
-    return hashlib.sha256(rounded.astype("<f4").tobytes()).hexdigest()
+    probe = np.asarray(probe, dtype=np.float64)
+    largest = np.abs(probe).max(axis=1, keepdims=True, initial=0.0)
+    rounded = np.round(probe / np.where(largest > 0, largest, 1.0), 2) + 0.0  # no -0.0
+    scales = [f"{scale:.1e}" for scale in largest.ravel()]
+    told = json.dumps([files, list(probe.shape), scales, rounded.tolist()])
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _digest(folder: Path) -> str:
+    """Return a digest of all files of a model, but for what is only to be read by people."""
+    found = hashlib.sha256()
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    for name, path in sorted((path.relative_to(folder).as_posix(), path) for path in paths):
+        if not (name.startswith(".") or "/." in name or name.lower().endswith(".md")):
+            with path.open("rb") as file:
+                content = hashlib.file_digest(file, "sha256").hexdigest()
+            found.update(f"{name}\x00{content}\n".encode("utf-8", "surrogateescape"))
+    return found.hexdigest()
 
 
 def full_name(name: str) -> str:
@@ -99,6 +151,8 @@ def full_name(name: str) -> str:
     >>> full_name("model2vec:minishlab/potion-base-8M")
     'model2vec:minishlab/potion-base-8M'
     """
+    if name in _moved:
+        return name
     library, found, rest = name.partition(":")
     told = bool(found) and library in MODULES
     place = os.path.expanduser(rest if told else name)

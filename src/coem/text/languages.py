@@ -1,5 +1,6 @@
 """The languages that have stop words, and which of them texts are in."""
 
+import unicodedata
 from difflib import get_close_matches
 
 import numpy as np
@@ -73,6 +74,25 @@ LANGUAGES = {
     "zu": "zulu",
 }
 CODES = {name: code for code, name in LANGUAGES.items()}
+# What the languages that texts are known to be in call themselves, without accents.
+OWN = {
+    "cestina": "cs",
+    "dansk": "da",
+    "deutsch": "de",
+    "espanol": "es",
+    "suomi": "fi",
+    "francais": "fr",
+    "magyar": "hu",
+    "italiano": "it",
+    "nederlands": "nl",
+    "norsk": "no",
+    "polski": "pl",
+    "portugues": "pt",
+    "romana": "ro",
+    "русскии": "ru",
+    "svenska": "sv",
+    "turkce": "tr",
+}
 
 # Some of the commonest words of a language, of two letters or more. Words that are also frequent in
 # English, such as the German "die" and "in", are not among them. A word that several languages
@@ -101,9 +121,27 @@ _WORDS = np.array(sorted({word for text in SIGNATURES.values() for word in text.
 
 
 def code_of(name):
-    """Return the code of a language that is given by its name or its code, or None."""
+    """Return the code of a language that is given by its name or its code, or None.
+
+    Examples
+    --------
+    >>> code_of("German"), code_of("Deutsch"), code_of("Français")
+    ('de', 'de', 'fr')
+    """
     name = name.strip().lower()
-    return name if name in LANGUAGES else CODES.get(name)
+    plain = "".join(c for c in unicodedata.normalize("NFD", name) if not unicodedata.combining(c))
+    return name if name in LANGUAGES else CODES.get(name) or OWN.get(plain)
+
+
+def in_words(names):
+    """Return names as a sentence has them.
+
+    Examples
+    --------
+    >>> in_words(["German", "French", "English"])
+    'German, French and English'
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def close_to(name, more=()):

@@ -33,12 +33,16 @@ def parts_of(words, where=""):
 def _part(name, where):
     """Return the code of a language, "auto" or "corpus"; raise if it is none of them."""
     plain = name.strip().lower()
+    if not plain:
+        raise ValueError(
+            f"{where}stop_words: a name is missing; write 'german', or 'german+french' for several"
+        )
     part = plain if plain in (AUTO, CORPUS) else code_of(plain)
     if part is None:
         close = " or ".join(map(repr, close_to(name, (AUTO, CORPUS, NONE))))
-        meant = f"did you mean {close}? " if close else ""
+        meant = f"; did you mean {close}?" if close else "."
         raise ValueError(
-            f"{where}stop_words: there are none for {name!r}; {meant}A language has a name or a "
+            f"{where}stop_words: there are none for {name!r}{meant} A language has a name or a "
             "code, 'german' or 'de', and + joins several; else 'auto', 'corpus', 'none' or a list "
             "of words"
         )

@@ -23,9 +23,11 @@
 
   function probability() {
     const [least, most] = ["least", "most"].map(id => $(id).value);
-    const from = least === "" ? -1 : 10 * Number(least), to = most === "" ? 1000 : 10 * Number(most);
+    const from = least === "" ? 0 : Number(least), to = most === "" ? 100 : Number(most);
+    // What counts is the figure that is shown: "to 99" has all that are shown as 99%.
+    const shown = i => parseFloat(coem.percent(data.p[i]).replace("<0.1", "0"));
     coem.filter("probability", least === "" && most === "" ? null
-      : i => data.p[i] != null && data.p[i] >= from && data.p[i] <= to);
+      : i => data.p[i] != null && shown(i) >= from && shown(i) <= to);
   }
 
   function dated() {
