@@ -42,6 +42,16 @@ NUMBERS = {
     "currency in front": (["$1,234.50", "$3.25"], [1234.5, 3.25]),
     "per cent": (["12 %", "7 %"], [12, 7]),
     "missing": (["1", "NULL", "n/a", "-", "NA", "#N/A", ""], [1, *[None] * 6]),
+    "some with a currency": (["1.234,50 €", "3,00", "NULL"], [1234.5, 3.0, None]),
+    "a currency on either side": (["€ 2", "3 €", "-€ 4"], [2, 3, -4]),
+    "blanks": (["1 234,50", "12\u2009345", "7,5"], [1234.5, 12345.0, 7.5]),
+    "minus signs": (["\u22121.5", "2.5", "\u2212"], [-1.5, 2.5, None]),
+    "accounts": (["(3,986.64)", "($2.50)", "1.25"], [-3986.64, -2.5, 1.25]),
+    "decimals with a zero": (["0,125", "3,250"], [0.125, 3.25]),
+    "not stated": (["1", "k. A."], [1, None]),
+    "numbers in brackets": (["(1)", "(2)"], None),
+    "codes between blanks": (["101 205", "333", "101 205 333"], None),
+    "some per cent": (["12 %", "0.5"], None),
     "two currencies": (["$5", "€6"], None),
     "some without a unit": (["5 kg", "6"], None),
     "a list of names": (["101,205", "333", "101,205,333"], None),
@@ -73,6 +83,32 @@ def test_other_columns_say_what_a_point_is():
     assert read(x=doubtful, y=["3.50", "2.25"])["x"] == [1.234, 12.5]
     assert read(x=["1,234", "2,500"])["x"] == [1234, 2500]
     assert read(True, x=["1,234", "2,500"])["x"] == [1.234, 2.5]
+
+
+def read_text(tmp_path, text):
+    path = tmp_path / "numbers.csv"
+    path.write_text(text, encoding="utf-8")
+    table = read_table(path)
+    return table.data.to_pydict(), table.notes
+
+
+def test_thousands_with_points_follow_the_decimal_commas_of_the_file(tmp_path):
+    columns, notes = read_text(tmp_path, "Preis;Gross\n3.986,64;143.325\n433,25;498.664\n")
+    assert columns == {"Preis": [3986.64, 433.25], "Gross": [143325, 498664]}
+    assert notes == ["read as numbers: 'Preis' (3.986,64 is 3986.64), 'Gross' (143.325 is 143325)"]
+    columns, _ = read_text(tmp_path, "Preis;Anteil\n3.986,64;0.325\n433,25;1.664\n")
+    assert columns["Anteil"] == [0.325, 1.664]  # no thousands begin with a zero
+
+
+@pytest.mark.parametrize("other", ["", ";3.5"])
+def test_points_that_may_part_thousands_are_said(other, tmp_path):
+    header = "Name;Gross" + (";x" if other else "")
+    columns, notes = read_text(tmp_path, f"{header}\na;143.325{other}\nb;498.664{other}\n")
+    assert columns["Gross"] == [143.325, 498.664]
+    (note,) = notes
+    assert note.startswith("read with decimal points: 'Gross' (143.325 could be 143325); if the")
+    columns, notes = read_text(tmp_path, "Name,Gross\na,143.325\nb,498.664\n")
+    assert (columns["Gross"], notes) == ([143.325, 498.664], [])
 
 
 def test_numbers_agree_with_a_slow_twin():
