@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from coem.text._tables import column, is_list, is_text, read_items, with_separator
-from coem.text.lists import guess_between
+from coem.text.lists import guess_between, share_items
 from coem.text.telltale import (
     FEW,
     against_constant,
@@ -164,7 +164,8 @@ def _guess_text(texts, n_rows):
     """Return the guess for a column of text from its values that are not blank."""
     found = guess_between(texts) if len(texts) else None
     codes = found is not None and found[0] in ", "  # which are no numbers, then, and no ids
-    reason = against_gaps(len(texts), n_rows) if codes else against_text(texts, n_rows)
+    lists = found is not None and share_items(texts, found[0])
+    reason = against_gaps(len(texts), n_rows) if codes else against_text(texts, n_rows, lists=lists)
     reason = reason or (against_time(texts) or against_constant(texts) if codes else None)
     if reason:
         return Guess(None, reason)
