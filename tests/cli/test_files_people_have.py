@@ -191,3 +191,27 @@ def test_it_classifies(file, here, coem):
     told = json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))["result"]
     assert told["accuracy"] > 0.8
     assert {c["class"] for c in told["classes"]} == set(GROUPS)
+
+
+@pytest.mark.parametrize("write", [excel_export, json_lines])
+def test_info_says_what_cluster_does(write, here, coem):
+    name, _, _ = write(here, goods())
+    info = coem("info", name)
+    *_, holds, taken = info.stdout.rstrip().split("\n\n")
+    told = coem("cluster", name, "--out", "out", *FAST).stderr
+    assert taken in told
+    assert re.search(r"left out +its values repeat like labels", taken)
+    assert not re.search(r"double|int64|string|<item", info.stdout)
+    assert "numbers" in holds
+    shared = [line for line in info.stderr.splitlines() if line.startswith(("read as", "dates"))]
+    assert shared
+    assert all(line in told.splitlines() for line in shared)
+
+
+def test_info_looks_at_ids_that_are_none(here, coem):
+    write_rows(here / "a.csv", [[1, "some words"], [1, "other words"]], ["id", "text"])
+    result = coem("info", "a.csv")
+    assert "column 'id' of a.csv cannot be the ids: rows 2 and 3" in result.stderr
+    (first, text) = json.loads(coem("info", "a.csv", "--json").stdout)["columns"]
+    assert first["taken_as"] == "left out"
+    assert (text["holds"], text["taken_as"]) == ("text", "view 'text', text")

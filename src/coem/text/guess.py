@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from coem.text._tables import column, is_list, is_text, read_items, with_separator
+from coem.text._tables import column, in_words, is_list, is_text, read_items, with_separator
 from coem.text.lists import guess_between, share_items
 from coem.text.telltale import (
     FEW,
@@ -99,8 +99,7 @@ def _second(guess):
     """Return what a column is in a table without documents."""
     if guess.could is None:
         return guess
-    what = "its values are numbers" if guess.could == "number" else guess.why
-    return guess._replace(kind=guess.could, why=f"{what}, and there is no text")
+    return guess._replace(kind=guess.could, why=f"{guess.why}, and there is no text")
 
 
 def _sentence(name, guess):
@@ -122,7 +121,7 @@ def _guess_column(array):
     if pa.types.is_temporal(kind):
         return Guess(None, "its values are dates or times")
     if pa.types.is_boolean(kind):
-        return Guess(None, f"it holds {kind} and no text", "category")
+        return Guess(None, f"it holds {in_words(kind)}", "category")
     if not is_text(kind):
         return _guess_numbers(array)
     return _guess_text(_texts(array), len(array))
@@ -130,12 +129,12 @@ def _guess_column(array):
 
 def _guess_numbers(array):
     """Return the guess for a column that is neither text nor lists."""
-    guess = Guess(None, f"it holds {array.type} and no text")
+    guess = Guess(None, f"it holds {in_words(array.type)}")
     there = array.drop_null()
     if not any(check(array.type) for check in NUMBERS):
         return guess
     reason = against_gaps(len(there), len(array)) or _against_numbers(array)
-    return Guess(None, reason) if reason else guess._replace(could="number")
+    return Guess(None, reason or "its values are numbers", None if reason else "number")
 
 
 def _texts(array):
@@ -157,7 +156,7 @@ def _guess_list(array):
         return Guess("vector", "it holds lists of numbers")
     if is_text(inner) or pa.types.is_integer(inner):
         return Guess("list", "it holds lists")
-    return Guess(None, f"it holds {array.type}")
+    return Guess(None, f"it holds {in_words(array.type)}")
 
 
 def _guess_text(texts, n_rows):
