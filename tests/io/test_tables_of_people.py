@@ -200,6 +200,58 @@ def test_rows_beside_the_header_can_be_left_out(tmp_path):
     assert [table.number(row) for row in range(2)] == [2, 4]
 
 
+def test_lines_above_the_header_are_left_out_and_named(tmp_path):
+    goods = [["id", "name", "price", "size"], [1, "Tür", 2.5, 2], [], [2, "Öl"], [3, "Aal", 4, 5]]
+    titles = [["Export of 2024"], [], ["by", "Ann"]]
+    table = read_table(workbook(tmp_path / "a.xlsx", {"goods": titles + goods}))
+    assert table.data.column("name").to_pylist() == ["Tür", "Öl", "Aal"]
+    assert table.notes == ["the header is row 4; left out above it: 'Export of 2024', 'by Ann'"]
+    assert [table.number(row) for row in range(3)] == [5, 7, 8]
+
+
+def test_a_header_that_is_not_clear_is_named(tmp_path):
+    goods = [["id", "name", "name"], [1, "Tür", 2.5], [2, "Öl", 3.5], [3, "Aal", 4.5]]
+    path = workbook(tmp_path / "a.xlsx", {"goods": [["Export"], *goods]})
+    message = "sheet 'goods': row 2 seems to be the header, with lines above it; delete these"
+    with pytest.raises(TableError, match=message):
+        read_table(path)
+
+
+@pytest.mark.parametrize("skip_bad", [False, True])
+def test_bad_rows_are_not_to_be_left_out_if_all_are_bad(skip_bad, tmp_path):
+    path = workbook(tmp_path / "a.xlsx", {"goods": [["name"], ["Tür", 2], ["Öl", 3]]})
+    with pytest.raises(TableError, match="no good row; in the first, row 2, column 2 has") as said:
+        read_table(path, skip_bad=skip_bad)
+    assert "skip" not in str(said.value)
+
+
+def test_a_header_that_lacks_a_name_is_no_title(tmp_path):
+    rows = [["a", "b"], ["x", "y"], ["x", "y", "z"], ["x", "y", "w"]]
+    with pytest.raises(TableError, match="row 3: column 3 has a value, but no name in the header"):
+        read_table(workbook(tmp_path / "a.xlsx", {"goods": rows}))
+
+
+def test_sparse_rows_and_one_column_keep_their_header(tmp_path):
+    rows = [["a", "b", "c", "d"], ["x", "y"], ["x", "z"], ["w", "z"]]
+    table = read_table(workbook(tmp_path / "a.xlsx", {"goods": rows}))
+    assert table.data.column_names == ["a", "b", "c", "d"]
+    table = read_table(workbook(tmp_path / "b.xlsx", {"goods": [["text"], ["one"], ["two"]]}))
+    assert table.data.to_pydict() == {"text": ["one", "two"]}
+
+
+def test_the_first_sheet_with_rows_is_read(tmp_path):
+    sheets = {"Tabelle1": [], "Info": [["read me"]], "Data": [["a", "b"], [1, 2]], "More": []}
+    table = read_table(workbook(tmp_path / "a.xlsx", sheets))
+    assert table.data.to_pydict() == {"a": [1], "b": [2]}
+    assert table.notes == [
+        "the first sheet with rows, 'Data', is read, and not 'Tabelle1', 'Info', 'More' "
+        "(--sheet, sheet=)"
+    ]
+    path = workbook(tmp_path / "b.xlsx", {"one": [], "two": [[None]]})
+    with pytest.raises(TableError, match=r"no sheet with cells \(sheets: 'one', 'two'\)"):
+        read_table(path)
+
+
 def test_without_openpyxl_the_line_to_install_it_is_said(tmp_path, monkeypatch):
     path = workbook(tmp_path / "a.xlsx", {"a": [["x"], [1]]})
     monkeypatch.setitem(sys.modules, "openpyxl", None)
