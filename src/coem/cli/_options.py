@@ -179,7 +179,8 @@ date_option = click.option(
     metavar="COLUMN",
     default="auto",
     show_default=True,
-    help="Dates of the documents, for the page: a column, none, or auto, which looks for one.",
+    help="Dates of the documents, for the page: a column, none, or auto, which looks for one. "
+    "COLUMN:dmy and COLUMN:mdy say what comes first in 1/2/2025, the day or the month.",
 )
 
 evidence_option = click.option(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from coem.recipes.dates import date_column
 from coem.recipes.documents import Documents
 from coem.recipes.listener import Listener
 from coem.text.guess import guess_columns, guess_views
@@ -19,6 +20,7 @@ def tell_columns(
     rest = table.drop_columns([label]) if label in table.column_names else table
     reasons = guess_columns(rest, documents.id_column) if reader.views is None else None
     roles = {documents.id_column: "ids", label: "labels"}
+    date = date_column(date, table.column_names)
     rows = taken_as(table.column_names, reader.views_, reasons, roles, date)
     listener.columns(HEADER, rows, reader.guesses_)
     _tell_more(reasons or {}, listener)
