@@ -90,7 +90,7 @@ reading_options = options(
         callback=_delimiter,
         help=r"What parts the cells of a .csv file, if no comma; \t is a tab.",
     ),
-    click.option("--sheet", metavar="NAME", help="Sheet of an .xlsx file. [the first]"),
+    click.option("--sheet", metavar="NAME", help="Sheet of an .xlsx file. [the first with rows]"),
     click.option(
         "--skip-bad", is_flag=True, help="Leave out rows that cannot be read, and count them."
     ),

@@ -67,7 +67,7 @@ def _of_table(options: dict[str, Any], talk: Talk) -> None:
     from coem.recipes.dates import date_of
     from coem.recipes.documents import read_source, tell_reading
     from coem.recipes.settings import READING
-    from coem.text._tables import in_words
+    from coem.text.guess import in_words
 
     reading = {name: options[name] for name in READING if name in options}
     found = read_source(options["source"], **reading)

@@ -127,24 +127,6 @@ def is_list(kind):
     return any(check(kind) for check in lists)
 
 
-WORDS = {
-    "text": is_text,
-    "yes or no": pa.types.is_boolean,
-    "nothing": pa.types.is_null,
-    "objects": pa.types.is_struct,
-    "dates or times": pa.types.is_temporal,
-    "numbers": lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind),
-    "exact numbers": pa.types.is_decimal,
-}
-
-
-def in_words(kind):
-    """Return what a column of a type of Arrow holds, in plain words."""
-    if is_list(kind):
-        return f"lists of {in_words(kind.value_type)}"
-    return next((words for words, check in WORDS.items() if check(kind)), str(kind))
-
-
 def advice(name, kind):
     """Say how to make a view of a column of some type of Arrow."""
     if is_text(kind):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from coem.text._tables import column, in_words, is_list, is_text, read_items, with_separator
+from coem.text._tables import column, is_list, is_text, read_items, with_separator
 from coem.text.lists import guess_between, share_items
 from coem.text.telltale import (
     FEW,
@@ -22,6 +22,24 @@ ROWS = 1000  # the guess looks at so many rows, evenly spread over the table
 LONG = 20  # the least mean length of texts without blanks, such as Chinese, in characters
 LEVELS = 50  # the most values of a category
 SECOND = {"category": "categories", "number": "numbers"}  # the views of tables without documents
+
+
+WORDS = {
+    "text": is_text,
+    "yes or no": pa.types.is_boolean,
+    "nothing": pa.types.is_null,
+    "objects": pa.types.is_struct,
+    "dates or times": pa.types.is_temporal,
+    "numbers": lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind),
+    "exact numbers": pa.types.is_decimal,
+}
+
+
+def in_words(kind):
+    """Return what a column of a type of Arrow holds, in plain words."""
+    if is_list(kind):
+        return f"lists of {in_words(kind.value_type)}"
+    return next((words for words, check in WORDS.items() if check(kind)), str(kind))
 
 
 class Guess(NamedTuple):
