@@ -191,3 +191,55 @@ def test_it_classifies(file, here, coem):
     told = json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))["result"]
     assert told["accuracy"] > 0.8
     assert {c["class"] for c in told["classes"]} == set(GROUPS)
+
+
+@pytest.mark.parametrize("write", [excel_export, json_lines])
+def test_info_says_what_cluster_does(write, here, coem):
+    name, _, _ = write(here, goods())
+    info = coem("info", name)
+    *_, holds, taken = info.stdout.rstrip().split("\n\n")
+    told = coem("cluster", name, "--out", "out", *FAST).stderr
+    assert taken in told
+    assert re.search(r"left out +its values repeat like labels", taken)
+    assert not re.search(r"double|int64|string|<item", info.stdout)
+    assert "numbers" in holds
+    shared = [line for line in info.stderr.splitlines() if line.startswith(("read as", "dates"))]
+    assert shared
+    assert all(line in told.splitlines() for line in shared)
+
+
+def test_info_looks_at_ids_that_are_none(here, coem):
+    write_rows(here / "a.csv", [[1, "some words"], [1, "other words"]], ["id", "text"])
+    result = coem("info", "a.csv")
+    assert "column 'id' of a.csv cannot be the ids: rows 2 and 3" in result.stderr
+    (first, text) = json.loads(coem("info", "a.csv", "--json").stdout)["columns"]
+    assert first["taken_as"] == "left out"
+    assert (text["holds"], text["taken_as"]) == ("text", "view 'text', text")
+
+
+def test_a_date_is_named_with_its_order(here, coem):
+    rows = [[r["text"], f"{i % 12 + 1}/{i % 5 + 1}/2024"] for i, r in enumerate(goods())]
+    write_rows(here / "a.csv", rows, ["text", "when"])
+    told = coem("cluster", "a.csv", "--date", "when", "--out", "out", *FAST, code=1).stderr
+    assert "say which with --date when:dmy or --date when:mdy" in told
+    told = coem("cluster", "a.csv", "--date", "when:mdy", "--out", "out", *FAST).stderr
+    assert re.search(r"dates are in column 'when' .*US.* 2024-01-01 to 2024-12-\d\d\n", told)
+    assert re.search(r"when +dates", told)
+    run = json.loads((here / "out" / "run.json").read_text(encoding="utf-8"))
+    assert run["arguments"]["date"] == "when:mdy"
+    coem("report", "out", "--out", "page.html")
+
+
+def test_labels_that_look_like_lists(here, coem):
+    rows = goods()
+    cells = [
+        [r["text"], "|".join([r["group"]] + ["Garten"] * (i % 6 == 0))] for i, r in enumerate(rows)
+    ]
+    write_rows(here / "a.csv", cells, ["text", "labels"])
+    given = ("--max-iter", "10", "--threads", "1", "--no-report", "--out", "out", "--force")
+    told = coem("classify", "a.csv", "--label", "labels", *given).stderr
+    assert "look like lists, such as 'Küche|Garten'" in told
+    assert "with --label labels:list\n" in told
+    assert (
+        "look like lists" not in coem("classify", "a.csv", "--label", "labels:list", *given).stderr
+    )

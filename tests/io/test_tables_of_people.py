@@ -42,6 +42,16 @@ NUMBERS = {
     "currency in front": (["$1,234.50", "$3.25"], [1234.5, 3.25]),
     "per cent": (["12 %", "7 %"], [12, 7]),
     "missing": (["1", "NULL", "n/a", "-", "NA", "#N/A", ""], [1, *[None] * 6]),
+    "some with a currency": (["1.234,50 €", "3,00", "NULL"], [1234.5, 3.0, None]),
+    "a currency on either side": (["€ 2", "3 €", "-€ 4"], [2, 3, -4]),
+    "blanks": (["1 234,50", "12\u2009345", "7,5"], [1234.5, 12345.0, 7.5]),
+    "minus signs": (["\u22121.5", "2.5", "\u2212"], [-1.5, 2.5, None]),
+    "accounts": (["(3,986.64)", "($2.50)", "1.25"], [-3986.64, -2.5, 1.25]),
+    "decimals with a zero": (["0,125", "3,250"], [0.125, 3.25]),
+    "not stated": (["1", "k. A."], [1, None]),
+    "numbers in brackets": (["(1)", "(2)"], None),
+    "codes between blanks": (["101 205", "333", "101 205 333"], None),
+    "some per cent": (["12 %", "0.5"], None),
     "two currencies": (["$5", "€6"], None),
     "some without a unit": (["5 kg", "6"], None),
     "a list of names": (["101,205", "333", "101,205,333"], None),
@@ -73,6 +83,32 @@ def test_other_columns_say_what_a_point_is():
     assert read(x=doubtful, y=["3.50", "2.25"])["x"] == [1.234, 12.5]
     assert read(x=["1,234", "2,500"])["x"] == [1234, 2500]
     assert read(True, x=["1,234", "2,500"])["x"] == [1.234, 2.5]
+
+
+def read_text(tmp_path, text):
+    path = tmp_path / "numbers.csv"
+    path.write_text(text, encoding="utf-8")
+    table = read_table(path)
+    return table.data.to_pydict(), table.notes
+
+
+def test_thousands_with_points_follow_the_decimal_commas_of_the_file(tmp_path):
+    columns, notes = read_text(tmp_path, "Preis;Gross\n3.986,64;143.325\n433,25;498.664\n")
+    assert columns == {"Preis": [3986.64, 433.25], "Gross": [143325, 498664]}
+    assert notes == ["read as numbers: 'Preis' (3.986,64 is 3986.64), 'Gross' (143.325 is 143325)"]
+    columns, _ = read_text(tmp_path, "Preis;Anteil\n3.986,64;0.325\n433,25;1.664\n")
+    assert columns["Anteil"] == [0.325, 1.664]  # no thousands begin with a zero
+
+
+@pytest.mark.parametrize("other", ["", ";3.5"])
+def test_points_that_may_part_thousands_are_said(other, tmp_path):
+    header = "Name;Gross" + (";x" if other else "")
+    columns, notes = read_text(tmp_path, f"{header}\na;143.325{other}\nb;498.664{other}\n")
+    assert columns["Gross"] == [143.325, 498.664]
+    (note,) = notes
+    assert note.startswith("read with decimal points: 'Gross' (143.325 could be 143325); if the")
+    columns, notes = read_text(tmp_path, "Name,Gross\na,143.325\nb,498.664\n")
+    assert (columns["Gross"], notes) == ([143.325, 498.664], [])
 
 
 def test_numbers_agree_with_a_slow_twin():
@@ -162,6 +198,58 @@ def test_rows_beside_the_header_can_be_left_out(tmp_path):
     table = read_table(path, skip_bad=True)
     assert table.data.to_pydict() == {"x": [1, 6], "y": [2, 7]}
     assert [table.number(row) for row in range(2)] == [2, 4]
+
+
+def test_lines_above_the_header_are_left_out_and_named(tmp_path):
+    goods = [["id", "name", "price", "size"], [1, "Tür", 2.5, 2], [], [2, "Öl"], [3, "Aal", 4, 5]]
+    titles = [["Export of 2024"], [], ["by", "Ann"]]
+    table = read_table(workbook(tmp_path / "a.xlsx", {"goods": titles + goods}))
+    assert table.data.column("name").to_pylist() == ["Tür", "Öl", "Aal"]
+    assert table.notes == ["the header is row 4; left out above it: 'Export of 2024', 'by Ann'"]
+    assert [table.number(row) for row in range(3)] == [5, 7, 8]
+
+
+def test_a_header_that_is_not_clear_is_named(tmp_path):
+    goods = [["id", "name", "name"], [1, "Tür", 2.5], [2, "Öl", 3.5], [3, "Aal", 4.5]]
+    path = workbook(tmp_path / "a.xlsx", {"goods": [["Export"], *goods]})
+    message = "sheet 'goods': row 2 seems to be the header, with lines above it; delete these"
+    with pytest.raises(TableError, match=message):
+        read_table(path)
+
+
+@pytest.mark.parametrize("skip_bad", [False, True])
+def test_bad_rows_are_not_to_be_left_out_if_all_are_bad(skip_bad, tmp_path):
+    path = workbook(tmp_path / "a.xlsx", {"goods": [["name"], ["Tür", 2], ["Öl", 3]]})
+    with pytest.raises(TableError, match="no good row; in the first, row 2, column 2 has") as said:
+        read_table(path, skip_bad=skip_bad)
+    assert "skip" not in str(said.value)
+
+
+def test_a_header_that_lacks_a_name_is_no_title(tmp_path):
+    rows = [["a", "b"], ["x", "y"], ["x", "y", "z"], ["x", "y", "w"]]
+    with pytest.raises(TableError, match="row 3: column 3 has a value, but no name in the header"):
+        read_table(workbook(tmp_path / "a.xlsx", {"goods": rows}))
+
+
+def test_sparse_rows_and_one_column_keep_their_header(tmp_path):
+    rows = [["a", "b", "c", "d"], ["x", "y"], ["x", "z"], ["w", "z"]]
+    table = read_table(workbook(tmp_path / "a.xlsx", {"goods": rows}))
+    assert table.data.column_names == ["a", "b", "c", "d"]
+    table = read_table(workbook(tmp_path / "b.xlsx", {"goods": [["text"], ["one"], ["two"]]}))
+    assert table.data.to_pydict() == {"text": ["one", "two"]}
+
+
+def test_the_first_sheet_with_rows_is_read(tmp_path):
+    sheets = {"Tabelle1": [], "Info": [["read me"]], "Data": [["a", "b"], [1, 2]], "More": []}
+    table = read_table(workbook(tmp_path / "a.xlsx", sheets))
+    assert table.data.to_pydict() == {"a": [1], "b": [2]}
+    assert table.notes == [
+        "the first sheet with rows, 'Data', is read, and not 'Tabelle1', 'Info', 'More' "
+        "(--sheet, sheet=)"
+    ]
+    path = workbook(tmp_path / "b.xlsx", {"one": [], "two": [[None]]})
+    with pytest.raises(TableError, match=r"no sheet with cells \(sheets: 'one', 'two'\)"):
+        read_table(path)
 
 
 def test_without_openpyxl_the_line_to_install_it_is_said(tmp_path, monkeypatch):

@@ -274,3 +274,18 @@ def test_categories_and_numbers_are_views_only_where_there_is_no_text():
     assert list(guess_views(pa.table(table | {"text": TEXT}))[0]) == ["text"]
     rows = TextViews().fit_transform(table)
     assert np.isnan(rows["numbers"]).sum() == 1
+
+
+@pytest.mark.parametrize("between", ["|", "; ", ";"])
+def test_codes_between_bars_are_lists(between):
+    codes = [between.join(f"D{(i + 3 * k) % N}" for k in (1, 2, 3)) for i in range(N)]
+    views, sentences = guess_views(pa.table({"text": TEXT, "x": codes}))
+    assert views["x"] == {"kind": "list", "columns": ["x"]}
+    assert "items between | or ;" in sentences[1]
+    parts = [f"A{i}{between}B{i}-{i}" for i in range(N)]  # of one code each: none is in two rows
+    assert why(parts) == "its values are codes"
+
+
+def test_codes_in_brackets_are_lists():
+    codes = [str([i, (i + 3) % N, (i + 7) % N]) for i in range(N)]
+    assert guess_views(pa.table({"text": TEXT, "x": codes}))[0]["x"]["kind"] == "list"

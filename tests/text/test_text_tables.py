@@ -217,6 +217,15 @@ def test_bad_rows_are_refused_by_number(change, views, message):
         TextViews({"v": views}, id="id").fit(TABLE | change)
 
 
+def test_the_cell_that_is_no_number_is_named():
+    cells = {"x": ["NULL", "3,50 \u20ac", "n. v.", "4.5"]}
+    message = r"row 2: 'n. v.' in column 'x' is no number; write it as 1234.5, or leave it empty"
+    with pytest.raises(ValueError, match=message):
+        TextViews({"v": "x:number"}).fit(cells)
+    with pytest.raises(ValueError, match=r"row 1: '3,50' in column 'x' is not written like the"):
+        TextViews({"v": "x:number"}).fit({"x": ["NULL", "3,50", "4.5"]})
+
+
 def test_nothing_is_encoded_or_counted_before_all_columns_are_known_to_be_good():
     encoder = Encoder()
     specs = {"m": Embed("text", encoder), "n": ["price:number", "text:number"]}

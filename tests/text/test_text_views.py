@@ -340,7 +340,7 @@ def test_columns_are_guessed_and_said():
         "json": "list",
     }
     assert len(model.guesses_) == table.num_columns
-    assert model.guesses_[2] == "Column 'year' is left alone: it holds int64 and no text."
+    assert model.guesses_[2] == "Column 'year' is left alone: its values are numbers."
     assert "Column 'abstract' is a view of kind 'text': 4" in model.guesses_[3]
     assert TextViews({"a": "abstract"}).fit(table).guesses_ == []
     words = {"id": ["some long words of an id", "others"], "text": ["some words here", "and there"]}

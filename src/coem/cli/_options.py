@@ -90,7 +90,7 @@ reading_options = options(
         callback=_delimiter,
         help=r"What parts the cells of a .csv file, if no comma; \t is a tab.",
     ),
-    click.option("--sheet", metavar="NAME", help="Sheet of an .xlsx file. [the first]"),
+    click.option("--sheet", metavar="NAME", help="Sheet of an .xlsx file. [the first with rows]"),
     click.option(
         "--skip-bad", is_flag=True, help="Leave out rows that cannot be read, and count them."
     ),
@@ -190,7 +190,8 @@ date_option = click.option(
     metavar="COLUMN",
     default="auto",
     show_default=True,
-    help="Dates of the documents, for the page: a column, none, or auto, which looks for one.",
+    help="Dates of the documents, for the page: a column, none, or auto, which looks for one. "
+    "COLUMN:dmy and COLUMN:mdy say what comes first in 1/2/2025, the day or the month.",
 )
 
 evidence_option = click.option(

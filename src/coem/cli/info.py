@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from coem.cli._options import config_option, reading_options, talk_options
-from coem.cli._talk import Talk, in_options, table
+from coem.cli._talk import Talk, table
 
 TABLES = ("groups", "classes", "topics")  # of a result: clusters.csv has them, to be read
 
@@ -63,41 +63,51 @@ def _of_model(path: Path, talk: Talk) -> None:
 
 
 def _of_table(options: dict[str, Any], talk: Talk) -> None:
-    from coem.recipes.documents import read_source
+    from coem.recipes.columns import HEADER, look_at_columns
+    from coem.recipes.dates import date_of
+    from coem.recipes.documents import read_source, tell_reading
     from coem.recipes.settings import READING
-    from coem.text.guess import guess_views
+    from coem.text.guess import in_words
 
     reading = {name: options[name] for name in READING if name in options}
     found = read_source(options["source"], **reading)
+    tell_reading(found, talk)
+    documents = _documents(found, options["source"], talk)
+    taken = look_at_columns(documents, talk, date=date_of("auto", documents, talk))
     rows = []
     for name, column in zip(found.data.column_names, found.data.columns, strict=True):
-        missing = _n_empty(column)
         example = next((v for v in column.slice(0, 50).to_pylist() if v not in (None, "")), "")
-        rows.append([name, str(column.type), missing, _short(example)])
-    try:
-        _, guesses = guess_views(found.data, None)
-    except ValueError as error:  # a table without documents can be looked at, too
-        guesses = [in_options(str(error))]
+        rows.append([name, in_words(column.type), _n_empty(column), _short(example)])
+    reasons = {name: {"taken_as": what, "why": why} for name, what, why in taken}
+    keys = ("name", "holds", "empty", "example")
     data = {
         "rows": found.data.num_rows,
-        "columns": [dict(zip(("name", "type", "empty", "example"), r, strict=True)) for r in rows],
+        "columns": [dict(zip(keys, r, strict=True)) | reasons[r[0]] for r in rows],
         "bad_rows": len(found.bad),
-        "guesses": guesses,
     }
-    for sentence in found.notes:
-        talk.note(sentence)
     text = "\n".join(
         [
             f"{found.data.num_rows:,} rows, {len(found.bad):,} of them bad"
             if found.bad
             else f"{found.data.num_rows:,} rows",
             "",
-            table(["column", "type", "empty", "for example"], rows),
+            table(["column", "holds", "empty", "for example"], rows),
             "",
-            *guesses,
+            table(HEADER, taken),
         ]
     )
     talk.result(text, data)
+
+
+def _documents(found: Any, source: str, talk: Talk) -> Any:
+    """Return the rows of a table, also if the ids that it seems to have are none."""
+    from coem.recipes.documents import NO_IDS, as_documents
+
+    try:
+        return as_documents(found, source, talk)
+    except ValueError as error:
+        talk.note(str(error))
+        return as_documents(found, source, talk, id=NO_IDS)
 
 
 def _n_empty(column: Any) -> int:

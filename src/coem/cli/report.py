@@ -89,7 +89,7 @@ def story_again(
     **more: Any,
 ) -> Any:
     """Return what there is to tell about a run, from its record and its model."""
-    from coem.recipes.dates import dates_of
+    from coem.recipes.dates import date_column, dates_of
     from coem.recipes.label_files import join_labels
     from coem.recipes.labels import label_column, labels_of
     from coem.recipes.listener import Listener
@@ -101,7 +101,7 @@ def story_again(
     if not same:  # other documents need have no classes and dates
         there = documents.table.column_names
         column = column if column and label_column(column, documents.table) in there else None
-        date = date if date in there else None
+        date = date if date_column(date, there) in there else None
     return story_of(
         saved.model,
         views,

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from coem.io.delimited import check_names
+from coem.io.headers import find_header
 from coem.io.json_lines import as_column
 from coem.io.numbers import MISSING, with_numbers
 from coem.io.rows import SKIP, Bad, Parsed
@@ -31,18 +32,20 @@ def read_excel(content: Content, sheet: str | None, *, skip_bad: bool) -> Parsed
         raise TableError(
             f"{source} is an old .xls file or has a password; save it as .xlsx or .csv"
         )
-    rows, name, others = _read_sheet(content, sheet)
+    rows, name, names = _read_sheet(content, sheet)
     notes = []
-    if others and sheet is None:
+    if len(names) > 1 and sheet is None:
+        others = [other for other in names if other != name]
         left = ", ".join(map(repr, others[:9])) + (" ..." if len(others) > 9 else "")
-        notes.append(f"the first sheet, {name!r}, is read, and not {left} (--sheet, sheet=)")
+        which = "first sheet" if name == names[0] else "first sheet with rows"
+        notes.append(f"the {which}, {name!r}, is read, and not {left} (--sheet, sheet=)")
     where = f"{source}, sheet {name!r}"
     found = _table(rows, where, skip_bad)
     return Parsed(found.data, found.bad, found.first, notes + found.notes, found.blank)
 
 
 def _read_sheet(content: Content, sheet: str | None) -> tuple[list[Any], str, list[str]]:
-    """Return the rows of a sheet as tuples of values, its name, and the names of the others."""
+    """Return the rows of a sheet as tuples of values, its name, and the names of all sheets."""
     try:
         import openpyxl
     except ImportError as error:
@@ -53,10 +56,11 @@ def _read_sheet(content: Content, sheet: str | None) -> tuple[list[Any], str, li
             warnings.simplefilter("ignore")  # about styles and rules, which are no matter here
             book = openpyxl.load_workbook(io.BytesIO(content.data), read_only=True, data_only=True)
             names = [found.title for found in book.worksheets]
-            name = _choose(names, sheet, content.source)
-            chosen = book[name]
-            chosen.reset_dimensions()  # what the file says of its size is often wrong
-            rows = list(chosen.iter_rows(values_only=True))
+            if sheet is None:
+                name, rows = _first_with_rows(book, names, content.source)
+            else:
+                name = _checked(names, sheet, content.source)
+                rows = _rows_of(book, name)
             book.close()
     except TableError:
         raise
@@ -66,7 +70,32 @@ def _read_sheet(content: Content, sheet: str | None) -> tuple[list[Any], str, li
             f"{content.source} is no Excel workbook, or damaged ({why}); save it again as .xlsx "
             "or .csv"
         ) from error
-    return rows, name, [other for other in names if other != name]
+    return rows, name, names
+
+
+def _rows_of(book: Any, name: str) -> list[Any]:
+    """Return the rows of a sheet, None for blank cells."""
+    book[name].reset_dimensions()  # what the file says of its size is often wrong
+    rows = book[name].iter_rows(values_only=True)
+    return [tuple(_clean(cell) for cell in row) for row in rows]
+
+
+def _first_with_rows(book: Any, names: list[str], source: str) -> tuple[str, list[Any]]:
+    """Return the first sheet that has a header and rows; else the first that has a cell."""
+    filled: dict[str, list[Any]] = {}
+    for name in names:
+        rows = _rows_of(book, name)
+        n_filled = sum(_n_filled(row) > 0 for row in rows)
+        if n_filled > 1:
+            return name, rows
+        if n_filled:
+            filled[name] = rows
+    if not filled and len(names) == 1:
+        return names[0], []
+    if not filled:
+        known = ", ".join(map(repr, names)) or "none"
+        raise TableError(f"{source} has no sheet with cells (sheets: {known}); fill one")
+    return next(iter(filled.items()))
 
 
 def _check_size(content: Content) -> None:
@@ -76,12 +105,8 @@ def _check_size(content: Content) -> None:
             raise TableError(f"{content.source} is too large for a workbook; save it as .csv")
 
 
-def _choose(names: list[str], sheet: str | None, source: str) -> str:
-    """Return the name of the sheet to read."""
-    if not names:
-        raise TableError(f"{source} has no sheet with cells; save the table as .xlsx or .csv")
-    if sheet is None:
-        return names[0]
+def _checked(names: list[str], sheet: str, source: str) -> str:
+    """Return the name of a sheet, which must be there."""
     if sheet not in names:
         known = ", ".join(map(repr, names))
         raise TableError(f"{source} has no sheet {sheet!r}; it has {known} (--sheet, sheet=)")
@@ -92,14 +117,14 @@ def _choose(names: list[str], sheet: str | None, source: str) -> str:
 
 
 def _table(rows: list[Any], where: str, skip_bad: bool) -> Parsed:
-    """Return rows of cells under a header: the first row that is not blank."""
-    rows = [tuple(_clean(cell) for cell in row) for row in rows]
-    filled = [i for i, row in enumerate(rows) if any(cell is not None for cell in row)]
+    """Return rows of cells under a header: the first row that is not blank, or no title."""
+    filled = [i for i, row in enumerate(rows) if _n_filled(row)]
     if not filled:
         raise TableError(f"{where} is empty; a table has a header and rows")
-    head, filled = filled[0], filled[1:]
-    if not filled:
+    if len(filled) == 1:
         raise TableError(f"{where} has a header and no rows; add some")
+    place = find_header([rows[i] for i in filled], filled, where)
+    head, above, filled = filled[place], filled[:place], filled[place + 1 :]
     header = ["" if cell is None else as_text(cell).strip() for cell in rows[head]]
     while not header[-1]:
         header.pop()
@@ -109,7 +134,17 @@ def _table(rows: list[Any], where: str, skip_bad: bool) -> Parsed:
     texts = {name: column for name, column in columns.items() if column.type == pa.string()}
     texts, notes = with_numbers(texts, commas=False)
     blank = sorted(set(range(head + 2, len(rows) + 1)) - {i + 1 for i in filled})
+    notes = [*_said_above([rows[i] for i in above], head), *notes]
     return Parsed(pa.table(columns | texts), bad, head + 2, notes, blank)
+
+
+def _said_above(above: list[Any], head: int) -> list[str]:
+    """Say which lines above the header are left out."""
+    if not above:
+        return []
+    lines = [" ".join(as_text(cell) for cell in row if cell is not None) for row in above]
+    shown = ", ".join(f"{line[:60]!r}" for line in lines[:3]) + (" ..." if len(lines) > 3 else "")
+    return [f"the header is row {head + 1}; left out above it: {shown}"]
 
 
 def _fitting(
@@ -122,15 +157,18 @@ def _fitting(
         beside = next((j for j in range(width, len(rows[i])) if rows[i][j] is not None), None)
         if beside is None:
             good.append(i)
-            continue
-        reason = f"column {beside + 1} has a value, but no name in the header"
-        if not skip_bad:
-            raise TableError(f"{where}, row {i + 1}: {reason}; name it, {SKIP}")
-        bad.append((i + 1, reason))
-    if not good:
+        else:
+            bad.append((i + 1, f"column {beside + 1} has a value, but no name in the header"))
+    if bad and not (good and skip_bad):
         row, reason = bad[0]
-        raise TableError(f"{where} has no good row; in the first, row {row}, {reason}")
+        if not good:
+            raise TableError(f"{where} has no good row; in the first, row {row}, {reason}; name it")
+        raise TableError(f"{where}, row {row}: {reason}; name it, {SKIP}")
     return good, bad
+
+
+def _n_filled(row: Any) -> int:
+    return sum(cell is not None for cell in row)
 
 
 def _clean(cell: Any) -> Any:

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 # What other programs write for nothing, where the other cells are numbers.
 MISSING = (
     *("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"),
-    *("-", "\u2013", "\u2014", "#N/A", "#NV", "\\N"),
+    *("-", "\u2212", "\u2013", "\u2014", "#N/A", "#NV", "\\N", "k. A.", "k.A."),
 )
-SPACES = "'\u2019\u00a0\u202f"  # between thousands, beside the comma and the point
+SPACES = "'\u2019 \u00a0\u2009\u202f"  # between thousands, beside the comma and the point
 PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
-POINT = rf"^[-+]?(\d{{1,3}}([,{SPACES}]\d{{3}})+(\.\d+)?|\d+\.?\d*([eE][-+]?\d+)?|\.\d+)$"
-COMMA = rf"^[-+]?(\d{{1,3}}([.{SPACES}]\d{{3}})+(,\d+)?|\d+,?\d*([eE][-+]?\d+)?|,\d+)$"
+POINT = rf"^[-+]?([1-9]\d{{0,2}}([,{SPACES}]\d{{3}})+(\.\d+)?|\d+\.?\d*([eE][-+]?\d+)?|\.\d+)$"
+COMMA = rf"^[-+]?([1-9]\d{{0,2}}([.{SPACES}]\d{{3}})+(,\d+)?|\d+,?\d*([eE][-+]?\d+)?|,\d+)$"
 STYLES = {"point": (POINT, rf"[,{SPACES}]"), "comma": (COMMA, rf"[.{SPACES}]")}
 GROUPED = rf"^[-+]?\d{{1,3}}([.,{SPACES}]\d{{3}})+"
 SHORT = (
@@ -24,7 +24,8 @@ SHORT = (
 PADDED = r"^[-+]?0\d"  # an identifier with zeros in front is no number
 INTEGER = r"^[-+]?\d+$"
 MONEY = r"[€$£]|EUR|USD|CHF|GBP"
-UNIT = rf"^(?P<before>{MONEY})?\s?(?P<number>[-+\d.,].*?)\s?(?P<after>{MONEY}|%)?$"
+UNIT = rf"^(?P<sign>[-+]?)(?P<before>{MONEY})?\s?(?P<number>[-+\d.,].*?)\s?(?P<after>{MONEY}|%)?$"
+NEGATIVE = r"^\((.*)\)$"  # as accountants write it
 
 
 def is_number(cell: str) -> bool:
@@ -49,6 +50,11 @@ class Cells:
         """Whether "1,234" or "1.234" may be one thousand, or one and a bit."""
         return len(self.styles) > 1 and not _all_match(self.bare, INTEGER)
 
+    @property
+    def there(self) -> Any:
+        """The cells that are not missing, as they are written."""
+        return self.trimmed.filter(pc.invert(pc.is_in(self.trimmed, pa.array(MISSING))))
+
 
 def with_numbers(columns: dict[str, Any], *, commas: bool) -> tuple[dict[str, Any], list[str]]:
     """Return columns of text as numbers where all of a column is, and sentences about how.
@@ -72,15 +78,20 @@ def with_numbers(columns: dict[str, Any], *, commas: bool) -> tuple[dict[str, An
     numbers = {name: _cast(own, styles[name]) for name, own in found.items()}
     read = {name: own for name, own in found.items() if numbers[name] is not None}
     typed = dict(columns) | {name: numbers[name] for name in read}
-    return typed, [*_said_styles(read, styles), *_said_missing(read)]
+    doubtful = _said_doubtful(read, styles) if commas else []
+    return typed, [*_said_styles(read, styles), *doubtful, *_said_missing(read)]
+
+
+def could_be_number(cell: str) -> bool:
+    """Return whether a cell is a number in some way of writing, or stands for a missing one."""
+    return cell.strip() in MISSING or _cells(pa.array([cell])) is not None
 
 
 def _cells(column: Any) -> Cells | None:
     """Return the cells of a column, or None if they are not all numbers, or if none is there."""
     for part in (column.slice(0, 100), column):  # most columns of text say so soon
         trimmed = pc.fill_null(pc.utf8_trim_whitespace(part), "")
-        there = trimmed.filter(pc.invert(pc.is_in(trimmed, pa.array(MISSING))))
-        bare = _without_unit(there)
+        bare = _without_unit(Cells(trimmed, None, frozenset()).there)
         if bare is None or pc.any(pc.match_substring_regex(bare, PADDED)).as_py():
             return None
         styles = {name for name, (form, _) in STYLES.items() if _all_match(bare, form)}
@@ -89,20 +100,24 @@ def _cells(column: Any) -> Cells | None:
     grouped = bare.filter(pc.match_substring_regex(bare, GROUPED))
     if len(grouped) and not pc.any(pc.match_substring_regex(grouped, SHORT)).as_py():
         # Three digits everywhere: "101,205,333" is a list of names, and 101.205 is a number.
-        styles &= {"point"} if _all_match(bare, PLAIN) else set()
+        styles &= STYLES.keys() if _all_match(bare, PLAIN) else set()
     return Cells(trimmed, bare, frozenset(styles)) if len(bare) and styles else None
 
 
 def _without_unit(cells: Any) -> Any:
-    """Return cells without a currency or a per cent that all of them have; None if some have."""
+    """Return cells without a currency, or a per cent that all have; None if they have several."""
     if _all_match(cells, PLAIN):
         return cells
-    parts = pc.extract_regex(cells, UNIT)
+    plain = pc.replace_substring(cells, "\u2212", "-")
+    if not _all_match(plain, NEGATIVE):  # "(1)" in all cells is no number
+        plain = pc.replace_substring_regex(plain, NEGATIVE, r"-\1")
+    parts = pc.extract_regex(plain, UNIT)
     if parts.null_count:
         return None
-    before, number, after = (pc.struct_field(parts, name) for name in ("before", "number", "after"))
-    same = pc.count_distinct(before).as_py() <= 1 and pc.count_distinct(after).as_py() <= 1
-    return number if same else None
+    sign, before, number, after = (pc.struct_field(parts, i) for i in range(4))
+    units = set(pc.unique(pc.binary_join_element_wise(before, after, "")).to_pylist())
+    one = len(units) < 2 or (len(units - {""}) == 1 and "%" not in units)
+    return pc.binary_join_element_wise(sign, number, "") if one else None
 
 
 def _style_of(cells: Cells, usual: str, *, told: bool) -> str:
@@ -136,17 +151,35 @@ def _said_styles(cells: dict[str, Cells], read: dict[str, str]) -> list[str]:
     """Say which columns were read in a way that is not that of programs, with an example."""
     said = []
     for name, own in cells.items():
-        there = own.trimmed.filter(pc.invert(pc.is_in(own.trimmed, pa.array(MISSING))))
+        there = own.there
         strange = there.filter(pc.invert(pc.match_substring_regex(there, PLAIN)))
         if read[name] == "comma" and not len(strange):
             strange = there.filter(pc.match_substring(there, "."))
         if not len(strange):
             continue
         longest = pc.equal(pc.utf8_length(strange), pc.max(pc.utf8_length(strange)))
-        example = pa.array([strange.filter(longest)[0].as_py()])
-        value = _cast(Cells(example, _without_unit(example), own.styles), read[name])
-        said.append(f"{name!r} ({example[0]} is {value[0]})")
+        place = pc.index(there, strange.filter(longest)[0]).as_py()
+        value = _cast(
+            Cells(there[place : place + 1], own.bare[place : place + 1], own.styles), read[name]
+        )
+        said.append(f"{name!r} ({there[place]} is {value[0]})")
     return [f"read as numbers: {', '.join(said)}"] if said else []
+
+
+def _said_doubtful(cells: dict[str, Cells], read: dict[str, str]) -> list[str]:
+    """Say which columns have points that may part thousands, in a file with semicolons."""
+    said = []
+    for name, own in cells.items():
+        if own.is_ambiguous and read[name] == "point" and _all_match(own.bare, PLAIN):
+            cell = own.there.filter(pc.match_substring(own.there, "."))[0].as_py()
+            whole = own.bare[pc.index(own.there, cell).as_py()].as_py().replace(".", "")
+            said.append(f"{name!r} ({cell} could be {whole})")
+    if not said:
+        return []
+    return [
+        f"read with decimal points: {', '.join(said)}; if the points part thousands, leave them "
+        "out of the file"
+    ]
 
 
 def _said_missing(cells: dict[str, Cells]) -> list[str]:

@@ -99,7 +99,8 @@ def cluster(
     date : str, "auto" or None, default="auto"
         The column with the dates of the rows, for the page: groups over time, and the words of a
         period. They have no part in finding groups. "auto" takes the first column that looks like
-        dates, if there is one, and `notes` says which; None takes none. See
+        dates, if there is one, and `notes` says which; None takes none. ``"when:dmy"`` and
+        ``"when:mdy"`` say whether the day or the month comes first in 1/2/2025. See
         `coem.text.dates.read_dates` for the ways of writing that are known.
     stop_words : str, list of str or None, default="auto"
         Words that do not count: a list of them, or the names of lists, as `coem.text.TextViews`

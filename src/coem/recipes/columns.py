@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from coem.recipes.dates import date_column
 from coem.recipes.documents import Documents
 from coem.recipes.listener import Listener
-from coem.text.guess import guess_columns
+from coem.text.guess import guess_columns, guess_views
 
+Rows = list[list[str]]
 HEADER = ["column", "taken as", "why"]
 LEFT_OUT = "left out"
 
@@ -15,39 +17,59 @@ def tell_columns(
 ) -> None:
     """Say which columns are views, ids, labels and dates, and which are left out and why."""
     table = documents.table
-    known = _taken(reader)
-    guessed = reader.views is None
     rest = table.drop_columns([label]) if label in table.column_names else table
-    reasons = guess_columns(rest, documents.id_column) if guessed else {}
+    reasons = guess_columns(rest, documents.id_column) if reader.views is None else None
+    roles = {documents.id_column: "ids", label: "labels"}
+    date = date_column(date, table.column_names)
+    rows = taken_as(table.column_names, reader.views_, reasons, roles, date)
+    listener.columns(HEADER, rows, reader.guesses_)
+    _tell_more(reasons or {}, listener)
+
+
+def look_at_columns(documents: Documents, listener: Listener, *, date: str | None) -> Rows:
+    """Return what each column of a table would be taken for, if nobody says."""
+    table = documents.table
+    reasons = guess_columns(table, documents.id_column)
+    try:
+        views, _ = guess_views(table, documents.id_column)
+    except ValueError as error:  # a table without documents can be looked at, too
+        views = {}
+        listener.note(str(error).split(". ")[0])
+    rows = taken_as(table.column_names, views, reasons, {documents.id_column: "ids"}, date)
+    _tell_more(reasons, listener)
+    return rows
+
+
+def taken_as(
+    names: list[str],
+    views: dict[str, Any],
+    reasons: dict[str, Any] | None,
+    roles: dict[str | None, str],
+    date: str | None,
+) -> Rows:
+    """Return column, what it is taken for, and why; `reasons` is None if views were named."""
+    known = _taken(views)
     rows = []
-    for name in table.column_names:
-        why = reasons[name].why if name in reasons else "you named it" if name in known else ""
-        if name == documents.id_column:
-            rows.append([name, "ids", ""])
-        elif name == label:
-            rows.append([name, "labels", ""])
+    for name in names:
+        if name in roles:
+            rows.append([name, roles[name], ""])
         elif name == date and name not in known:
             rows.append([name, "dates", ""])
+        elif reasons is None:
+            why = "you named it" if name in known else "no view names it"
+            rows.append([name, known.get(name, LEFT_OUT), why])
         else:
-            unused = _unused(reasons[name]) if guessed else "no view names it"
-            rows.append([name, known.get(name, LEFT_OUT), why if name in known else unused])
-    rows.sort(key=lambda row: row[1] == LEFT_OUT)
-    listener.columns(HEADER, rows, reader.guesses_)
-    _tell_more(reasons, listener)
+            rows.append([name, known.get(name, LEFT_OUT), reasons[name].why])
+    return sorted(rows, key=lambda row: row[1] == LEFT_OUT)
 
 
-def _unused(guess: Any) -> str:
-    """Return why a column is left out."""
-    return "its values are numbers" if guess.could == "number" else str(guess.why)
-
-
-def _taken(reader: Any) -> dict[str, str]:
+def _taken(views: dict[str, Any]) -> dict[str, str]:
     """Return what the columns that views are made of are taken for; one may be in several."""
     found: dict[str, list[str]] = {}
-    for view, spec in reader.views_.items():
+    for view, spec in views.items():
         for name in spec["columns"]:
             found.setdefault(name, []).append(f"view {view!r}, {spec['kind']}")
-    return {name: "; ".join(views) for name, views in found.items()}
+    return {name: "; ".join(uses) for name, uses in found.items()}
 
 
 def _tell_more(reasons: dict[str, Any], listener: Listener) -> None:

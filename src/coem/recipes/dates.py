@@ -1,10 +1,11 @@
 """Dates of documents: which column has them, and what they are."""
 
+from collections.abc import Collection
 from typing import Any
 
 from coem.recipes.documents import Documents, column_of
 from coem.recipes.listener import Listener
-from coem.text.dates import Dates, guess_dates, read_dates
+from coem.text.dates import ORDERS, SAY_ORDER, Dates, guess_dates, read_dates
 
 
 def date_of(date: Any, documents: Documents, listener: Listener) -> str | None:
@@ -23,16 +24,26 @@ def date_of(date: Any, documents: Documents, listener: Listener) -> str | None:
         if not guessed:
             raise
         return None  # some rows that the guess did not see are no dates
-    listener.note(f"dates are in column {column!r} (date={column!r}): {dates}")
+    name = date_column(column, documents.table.column_names)
+    listener.note(f"dates are in column {name!r} (date={column!r}): {dates}")
     return column
 
 
-def dates_of(documents: Documents, column: str | None) -> Dates | None:
+def date_column(date: str | None, columns: Collection[str] = ()) -> str | None:
+    """Return the column of ``when`` or ``when:dmy``; `columns` may have one called like that."""
+    name, _, order = (date or "").rpartition(":")
+    return name if name and order in ORDERS and date not in columns else date
+
+
+def dates_of(documents: Documents, date: str | None) -> Dates | None:
     """Return the dates of the rows, or None if there is no column of dates."""
-    if column is None:
+    column = date_column(date, documents.table.column_names)
+    if date is None or column is None:
         return None
     values = column_of(documents.table, documents.source, column, "dates")
     try:
-        return read_dates(values)
+        return read_dates(values, None if column == date else date[-3:])
     except ValueError as error:
-        raise ValueError(f"column {column!r} cannot be read as dates: {error}") from None
+        fix = f"say which with date='{column}:dmy' or date='{column}:mdy'"
+        reason = str(error).replace(SAY_ORDER, fix)
+        raise ValueError(f"column {column!r} cannot be read as dates: {reason}") from None

@@ -85,12 +85,24 @@ def read_documents(
 ) -> Documents:
     """Return the rows of a table or a file; `reading` is for `read_source`."""
     found = read_source(table, **reading)
+    tell_reading(found, listener)
+    return as_documents(found, table, listener, id=id, id_guess=id_guess)
+
+
+def tell_reading(found: Table, listener: Listener) -> None:
+    """Say how a table was read, and which rows were left out."""
     listener.rows_are(lambda row: f"{found.source}, row {found.number(row)}")
     for sentence in found.notes:
         listener.note(sentence)
     if found.bad:
         first, why = found.bad[0]
         listener.note(f"{len(found.bad)} bad rows were left out; the first is row {first}: {why}")
+
+
+def as_documents(
+    found: Table, table: Any, listener: Listener, *, id: str | None = None, id_guess: str = "id"
+) -> Documents:
+    """Return the rows of what was read from a table or a file."""
     ids, column = _ids(found, id, id_guess, listener)
     is_file = isinstance(table, str | os.PathLike) and os.fspath(table) != "-"
     path = str(Path(table).resolve()) if is_file else None

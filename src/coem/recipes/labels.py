@@ -52,6 +52,8 @@ def all_labels_of(
     column = label_column(label, documents.table)
     values = column_of(documents.table, documents.source, column, "labels")
     rows = _lists(values, split_all=column != label)
+    if column == label and listener is not None:
+        _tell_lists(rows, column, listener)
     taken = Counter(name for row in rows for name in row if _is_none(name))
     if taken and listener is not None:
         which = ", ".join(f"{name!r} in {n:,} rows" for name, n in taken.most_common())
@@ -83,6 +85,19 @@ def _lists(values: list[Any], *, split_all: bool) -> list[list[str]]:
         names = [str(item).strip() for item in found]
         rows.append([name for name in names if name])
     return rows
+
+
+def _tell_lists(rows: list[list[str]], column: str, listener: Listener) -> None:
+    """Say that labels look like lists, if bars or semicolons in them part other labels."""
+    names = {row[0] for row in rows if len(row) == 1}
+    parts = {name: split(name) for name in sorted(names) if len(split(name)) > 1}
+    met = Counter(part for found in parts.values() for part in found)
+    alike = [name for name in parts if any(p in names or met[p] > 1 for p in parts[name])]
+    if alike:
+        listener.note(
+            f"labels in column {column!r} look like lists, such as {alike[0]!r}, and each is taken "
+            f"as a class of its own; read them as lists with label='{column}{AS_LIST}'"
+        )
 
 
 def _is_none(name: str) -> bool:

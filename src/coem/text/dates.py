@@ -12,9 +12,12 @@ LEAST = 0.5  # the share of rows that must have a value, for a column to be gues
 SAMPLE = 1000  # rows that a guess looks at, evenly spread
 EXAMPLE = 3  # values that a message shows
 CALLED = re.compile(
-    r"date|time|datum|zeit|created|published|posted|sent|updated|stamp|epoch|^day$|^year$|^jahr$",
+    r"date|time|datum|zeit|created|published|posted|sent|updated|stamp|epoch|year|jahr|month|monat"
+    r"|erstellt|(?:^|[\W_])(?:when|wann|at|on|day|tag)$|^when",
     re.I,
 )
+ORDERS = ("dmy", "mdy")  # whether the day or the month comes first in 1/2/2025
+SAY_ORDER = "say which with order='dmy' or order='mdy'"
 SPAN = datetime(1970, 1, 1), datetime(2100, 1, 1)  # of numbers that are taken for seconds
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -35,6 +38,10 @@ WAYS = {
     "months (2025-12)": r"(?P<year>\d{4})-(?P<month>\d\d)",
     "years (2025)": r"(?P<year>(?:19|20)\d\d)",
     "German (31.12.2025)": rf"{_DAY}\.\s?(?P<month>\d\d?)\.\s?{_YEAR}" + _CLOCK,
+    "weeks (2025-W52)": r"(?P<year>\d{4})-?w(?P<week>\d\d)(?:-?(?P<weekday>[1-7]))?",
+    "months (Dec 2025)": rf"{_NAME}\s+(?P<year>\d{{4}})",
+    "German (31. Dezember 2025)": rf"{_WEEKDAY}{_DAY}\.\s*{_NAME}\s+{_YEAR}" + _CLOCK,
+    "words (31 Dec 2025)": rf"{_DAY}[\s-]+{_NAME}[\s-]+{_YEAR}",
     "slashes": rf"(?P<first>\d\d?)[/-](?P<other>\d\d?)[/-]{_YEAR}" + _CLOCK,
     "e-mail (Wed, 31 Dec 2025)": rf"{_WEEKDAY}{_DAY}\.?[\s-]+{_NAME}[\s-]+{_YEAR}" + _CLOCK,
     "English (December 31, 2025)": rf"{_WEEKDAY}{_NAME}\s+{_DAY},?\s+(?P<year>\d{{4}})" + _CLOCK,
@@ -56,6 +63,7 @@ class Dates:
     values: np.ndarray
     ways: list
     n_bad: int  # values that are no dates
+    bad: tuple = ()  # some of them, all different
 
     @property
     def n_dated(self):
@@ -66,12 +74,21 @@ class Dates:
         """Return in words how they were written, from when to when, and what is missing."""
         there = self.values[~np.isnat(self.values)].astype("M8[D]")
         said = f"written as {' and '.join(self.ways)}, {there.min()} to {there.max()}"
-        missing = len(self.values) - len(there)
-        rows = "row has" if missing == 1 else "rows have"
-        return said + (f"; {missing:,} {rows} none" if missing else "")
+        empty = len(self.values) - len(there) - self.n_bad
+        gaps = [_have(empty, "none")] if empty else []
+        gaps += [f"{_have(self.n_bad, 'something else')}: {_shown(self.bad)}"] if self.n_bad else []
+        return "; ".join([said, *gaps])
 
 
-def read_dates(values):
+def _have(n, what):
+    return f"{n:,} {'row has' if n == 1 else 'rows have'} {what}"
+
+
+def _shown(values):
+    return ", ".join(repr(value)[:40] for value in values)
+
+
+def read_dates(values, order=None):
     """Return the dates of rows.
 
     Parameters
@@ -79,6 +96,9 @@ def read_dates(values):
     values : sequence
         Text, numbers (seconds or milliseconds since 1970), `datetime`, `date` or `datetime64`;
         None, NaN and blanks have no date.
+    order : {"dmy", "mdy"}, optional
+        Whether the day or the month comes first in dates such as 1/2/2025. By default the values
+        tell, for some have a number above 12.
 
     Returns
     -------
@@ -92,7 +112,8 @@ def read_dates(values):
 
     Notes
     -----
-    12/31/2025 and 31/12/2025 are told apart by the column: some value must have a number above 12.
+    12/31/2025 and 31/12/2025 are told apart by the column, unless `order` is given: some value must
+    have a number above 12. A week is its Monday, a month or a year its first day.
     A time with a zone is turned into UTC. Two digits of a year are of 1969 to 2068.
 
     Examples
@@ -108,22 +129,30 @@ def read_dates(values):
     if kind == "M":
         return Dates(np.asarray(values).astype("M8[s]"), ["dates"], 0)
     found = [_match(value) for value in values]
-    month_first = _month_first([fields for way, fields in found if way == "slashes"])
+    month_first = _month_first([fields for way, fields in found if way == "slashes"], order)
     read = [_moment(way, fields, month_first) for way, fields in found]
     there = np.array([way is not None for way, _ in found])
     good = np.array([moment is not None for moment in read])
+    others = [value for value, ok, is_ in zip(values, good, there, strict=True) if is_ and not ok]
+    bad = tuple(dict.fromkeys(others))[:EXAMPLE]
     if not good.any() or good.sum() < MOST * there.sum():
-        bad = [value for value, ok, is_ in zip(values, good, there, strict=True) if is_ and not ok]
-        shown = ", ".join(repr(value)[:40] for value in bad[:EXAMPLE]) or "all are empty"
-        raise ValueError(
-            f"{int((there & ~good).sum())} of {there.sum()} values are no dates: {shown}"
-        )
+        _refuse(len(others), int(there.sum()), bad)
     slashes = US if month_first else BRITISH
     ways = Counter(
         slashes if w == "slashes" else w for (w, _), ok in zip(found, good, strict=True) if ok
     )
     moments = np.array([np.datetime64("NaT") if m is None else m for m in read], dtype="M8[s]")
-    return Dates(moments, [way for way, _ in ways.most_common()], int((there & ~good).sum()))
+    return Dates(moments, [way for way, _ in ways.most_common()], len(others), bad)
+
+
+def _refuse(n_bad, n_values, bad):
+    """Say which values are no dates, and what to do."""
+    if not n_values:
+        raise ValueError("all are empty")
+    raise ValueError(
+        f"{n_bad} of {n_values} values are no dates: {_shown(bad)}; {MOST:.0%} of them must be "
+        "(write them as 2025-12-31, or leave them empty)"
+    )
 
 
 def _match(value):
@@ -142,16 +171,18 @@ def _match(value):
     return "", None
 
 
-def _month_first(slashes):
+def _month_first(slashes, order):
     """Return whether a column writes 12/31/2025, and not 31/12/2025."""
-    if not slashes:
-        return False
+    if order not in (None, *ORDERS):
+        raise ValueError(f"order must be 'dmy', 'mdy' or None, got {order!r}")
+    if order or not slashes:
+        return order == "mdy"
     first, other = (max(int(parts[name]) for parts in slashes) for name in ("first", "other"))
     if (first > 12) == (other > 12):
         why = "no number is above 12" if first <= 12 else "some rows say one, and some the other"
         raise ValueError(
             f"dates such as {slashes[0]['first']}/{slashes[0]['other']}/{slashes[0]['year']} can "
-            f"be read with the day or the month first ({why}); write them as 2025-12-31"
+            f"be read with the day or the month first ({why}); {SAY_ORDER}"
         )
     return other > 12
 
@@ -186,6 +217,8 @@ def _civil(fields, month_first):
     month = fields.get("month") or (_NAMES[fields["name"].lower()] if "name" in fields else 1)
     year = int(fields["year"])
     year += 0 if year > 99 else 1900 if year >= 69 else 2000
+    if fields.get("week"):
+        return datetime.fromisocalendar(year, int(fields["week"]), int(fields["weekday"] or 1))
     hour, half = int(fields.get("hour") or 0), (fields.get("half") or "").lower()
     if half:
         hour = hour % 12 + 12 * half.startswith("p")

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
+from coem.io.numbers import MISSING, could_be_number
 from coem.text._tables import advice, column, is_list, is_text
 from coem.views import RowError
 
@@ -35,15 +36,22 @@ def _numbers(array, name, view):
     try:
         array = array.cast(pa.float64(), safe=False)
     except pa.ArrowInvalid as error:
-        values = array.to_pylist()
-        row = next(i for i, value in enumerate(values) if not _is_number(value))
-        raise RowError(
-            view,
-            row,
-            f": {values[row]!r:.60} in column {name!r} is no number; leave it empty if it is "
-            "missing",
-        ) from error
+        raise _no_number(array.to_pylist(), name, view) from error
     return array.to_numpy(zero_copy_only=False)  # null becomes NaN
+
+
+def _no_number(values, name, view):
+    """Return the error about the first value that keeps a column of text from being numbers."""
+    odd = [i for i, value in enumerate(values) if not _is_number(value)]
+    row = next((i for i in odd if not could_be_number(values[i])), None)
+    if row is not None:
+        what = "is no number; write it as 1234.5, or leave it empty if it is missing"
+        return RowError(view, row, f": {values[row]!r:.60} in column {name!r} {what}")
+    row = next((i for i in odd if values[i] not in MISSING), odd[0])
+    what = (
+        "is not written like the other numbers; write all as 1234.5, and leave missing ones empty"
+    )
+    return RowError(view, row, f": {values[row]!r:.60} in column {name!r} {what}")
 
 
 _NUMBERS = (

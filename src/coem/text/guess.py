@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from coem.text._tables import column, is_list, is_text, read_items, with_separator
-from coem.text.lists import guess_between
+from coem.text.lists import guess_between, share_items
 from coem.text.telltale import (
     FEW,
     against_constant,
@@ -22,6 +22,24 @@ ROWS = 1000  # the guess looks at so many rows, evenly spread over the table
 LONG = 20  # the least mean length of texts without blanks, such as Chinese, in characters
 LEVELS = 50  # the most values of a category
 SECOND = {"category": "categories", "number": "numbers"}  # the views of tables without documents
+
+
+WORDS = {
+    "text": is_text,
+    "yes or no": pa.types.is_boolean,
+    "nothing": pa.types.is_null,
+    "objects": pa.types.is_struct,
+    "dates or times": pa.types.is_temporal,
+    "numbers": lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind),
+    "exact numbers": pa.types.is_decimal,
+}
+
+
+def in_words(kind):
+    """Return what a column of a type of Arrow holds, in plain words."""
+    if is_list(kind):
+        return f"lists of {in_words(kind.value_type)}"
+    return next((words for words, check in WORDS.items() if check(kind)), str(kind))
 
 
 class Guess(NamedTuple):
@@ -99,8 +117,7 @@ def _second(guess):
     """Return what a column is in a table without documents."""
     if guess.could is None:
         return guess
-    what = "its values are numbers" if guess.could == "number" else guess.why
-    return guess._replace(kind=guess.could, why=f"{what}, and there is no text")
+    return guess._replace(kind=guess.could, why=f"{guess.why}, and there is no text")
 
 
 def _sentence(name, guess):
@@ -122,7 +139,7 @@ def _guess_column(array):
     if pa.types.is_temporal(kind):
         return Guess(None, "its values are dates or times")
     if pa.types.is_boolean(kind):
-        return Guess(None, f"it holds {kind} and no text", "category")
+        return Guess(None, f"it holds {in_words(kind)}", "category")
     if not is_text(kind):
         return _guess_numbers(array)
     return _guess_text(_texts(array), len(array))
@@ -130,12 +147,12 @@ def _guess_column(array):
 
 def _guess_numbers(array):
     """Return the guess for a column that is neither text nor lists."""
-    guess = Guess(None, f"it holds {array.type} and no text")
+    guess = Guess(None, f"it holds {in_words(array.type)}")
     there = array.drop_null()
     if not any(check(array.type) for check in NUMBERS):
         return guess
     reason = against_gaps(len(there), len(array)) or _against_numbers(array)
-    return Guess(None, reason) if reason else guess._replace(could="number")
+    return Guess(None, reason or "its values are numbers", None if reason else "number")
 
 
 def _texts(array):
@@ -157,14 +174,15 @@ def _guess_list(array):
         return Guess("vector", "it holds lists of numbers")
     if is_text(inner) or pa.types.is_integer(inner):
         return Guess("list", "it holds lists")
-    return Guess(None, f"it holds {array.type}")
+    return Guess(None, f"it holds {in_words(array.type)}")
 
 
 def _guess_text(texts, n_rows):
     """Return the guess for a column of text from its values that are not blank."""
     found = guess_between(texts) if len(texts) else None
     codes = found is not None and found[0] in ", "  # which are no numbers, then, and no ids
-    reason = against_gaps(len(texts), n_rows) if codes else against_text(texts, n_rows)
+    lists = found is not None and share_items(texts, found[0])
+    reason = against_gaps(len(texts), n_rows) if codes else against_text(texts, n_rows, lists=lists)
     reason = reason or (against_time(texts) or against_constant(texts) if codes else None)
     if reason:
         return Guess(None, reason)

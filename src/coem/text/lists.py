@@ -75,6 +75,12 @@ def guess_between(texts):
     return None
 
 
+def share_items(texts, between):
+    """Return whether some item is in two texts: a code of several parts has none like that."""
+    rows = Counter(item for text in texts for item in set(split(text, between)) if item)
+    return max(rows.values(), default=0) > 1
+
+
 def _several(rows):
     """Return whether most rows have several items."""
     return np.mean([len(row) > 1 for row in rows]) >= MOST

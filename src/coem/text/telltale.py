@@ -47,10 +47,11 @@ IDS = {
         r"[^/\\\n|;\[]{1,80}\.[a-z][a-z0-9]{1,4}|[^\s|;\[]*[/\\][^\s|;\[]*", re.IGNORECASE
     ),
 }
+CODES = "codes"
 CODE = re.compile(r"[!-~]{0,19}\d[!-~]{0,19}|[A-Z]{1,4}|[A-Za-z]{1,3}[.:]|[-/#+]")
 
 
-def against_text(texts, n_rows):
+def against_text(texts, n_rows, *, lists=False):
     """Return why a column of text is not to be guessed as a view, or None.
 
     Parameters
@@ -59,12 +60,15 @@ def against_text(texts, n_rows):
         The values that are not blank, without blanks at their ends.
     n_rows : int
         The number of values, blank ones too.
+    lists : bool, default=False
+        Whether the texts seem to be lists: their items may be codes.
     """
     emptiness = against_gaps(len(texts), n_rows)
     if emptiness or not texts:
         return emptiness or "it is empty"
     reason = against_time(texts) or against_constant(texts)
     what = None if reason else kind_of_id(texts)
+    what = None if lists and what == CODES else what
     if reason or what:
         return reason or f"its values are {what}"
     return "its values are numbers" if _share(NUMBER, texts) >= MOST else None
@@ -96,7 +100,7 @@ def kind_of_id(texts):
     if len(texts) < FEW or not _differ(texts) or _share(NUMBER, texts) >= MOST:
         return None
     codes = [all(CODE.fullmatch(word) for word in text.split()) for text in texts]
-    return "codes" if np.mean(codes) >= MOST else None
+    return CODES if np.mean(codes) >= MOST else None
 
 
 def _differ(texts):
