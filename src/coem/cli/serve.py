@@ -1,5 +1,6 @@
 """``coem serve``: a model that other programs ask over HTTP."""
 
+import gc
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -72,6 +73,8 @@ def command(model: Path, host: str, port: int, token_file: Path | None, **option
     predict = predictor(saved)
     with suppress(ValueError, TypeError):
         predict([dict.fromkeys(columns, "")])  # what is loaded late is loaded now
+    gc.collect()
+    gc.freeze()  # the model stays: to look for garbage in it would take milliseconds
     with Server((host, port), token, predict, columns, _health(saved, columns)) as server:
         _announce(server, host, token if token_file is None else None, talk)
         try:

@@ -9,7 +9,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from coem.report.closeness import Space
-from coem.report.reading import Reading
+from coem.report.reading import Later, Reading
 from coem.sequences import read_sequences
 from coem.views import Views, as_views
 
@@ -70,7 +70,7 @@ def _read_clusterer(model, views):
         proba=proba,
         view_groups=view_groups,
         disagreement=disagreement,
-        tables=_feature_tables(model),
+        tables=Later(lambda: _feature_tables(model)),
         weights=np.asarray(model.weights_, dtype=np.float64),
         empty=empty,
         **_facts_of_families(model),
@@ -102,7 +102,7 @@ def _read_classifier(model, views):
         proba=proba,
         view_groups=view_groups,
         disagreement=disagreement,
-        tables=_class_tables(model, members),
+        tables=Later(lambda: _class_tables(model, members)),
         weights=model.weights_ @ members,
         empty=empty,
         **_facts_of_families(model),
@@ -170,7 +170,7 @@ def _read_chain(model, X, lengths):
         groups=model.predict(views, lengths),
         closeness=proba,
         proba=proba,
-        tables=_feature_tables(model),
+        tables=Later(lambda: _feature_tables(model)),
         weights=model.weights_,
         empty=_empty_rows(model, views),
         **_facts_of_families(model),

@@ -1,5 +1,6 @@
 """What a fitted model says about rows, in one form for all kinds of models."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -7,6 +8,30 @@ import numpy as np
 
 from coem.report.closeness import Space
 from coem.views import Views
+
+
+class Later(Mapping):
+    """A mapping that is made when it is first looked at.
+
+    The tables of a model have as many entries as the model itself. `assign` needs none of them, and
+    `coem serve` calls it for each row.
+    """
+
+    def __init__(self, make):
+        self._make = make
+
+    @cached_property
+    def _made(self):
+        return self._make()
+
+    def __getitem__(self, key):
+        return self._made[key]
+
+    def __iter__(self):
+        return iter(self._made)
+
+    def __len__(self):
+        return len(self._made)
 
 
 @dataclass(frozen=True, eq=False)
