@@ -1,6 +1,6 @@
 """Checks of the values that a user passes: each raises an error that names the parameter."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from numbers import Integral
 from os import PathLike
@@ -122,3 +122,14 @@ def undo_on_error(
             raise
 
     return wrapped
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Return names as a sentence has them.
+
+    Examples
+    --------
+    >>> enumerated(["German", "French", "English"])
+    'German, French and English'
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)

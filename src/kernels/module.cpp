@@ -14,28 +14,18 @@
 #include "chain.hpp"
 #include "counts.hpp"
 #include "dense.hpp"
+#include "isa.hpp"
 
 namespace coem {
 
 namespace {
 
-enum class Isa { baseline, avx2, avx512 };
-
 [[maybe_unused]] Isa detect() {
     // COEM_ISA holds the kernels down to an older instruction set, for tests and for debugging.
     const char* wish = std::getenv("COEM_ISA");
-    const bool any = !wish || !*wish;
-#ifdef COEM_X86
-    __builtin_cpu_init();
-    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") &&
-                            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    if (has_avx512 && (any || !std::strcmp(wish, "avx512"))) return Isa::avx512;
-    if (has_avx2 && (any || std::strcmp(wish, "baseline"))) return Isa::avx2;
-#else
-    (void)any;
-#endif
-    return Isa::baseline;
+    const Isa best = best_isa();
+    if (!wish || !*wish || !std::strcmp(wish, name_of(best))) return best;
+    return best == Isa::baseline || !std::strcmp(wish, "baseline") ? Isa::baseline : Isa::avx2;
 }
 
 // COEM_ONLY names the one instruction set of a build for this machine alone.
@@ -65,9 +55,7 @@ template const ChainKernels<double>& chain_kernels<double>();
 
 const DenseKernels& dense_kernels() { return COEM_PICK(dense_table()); }
 
-const char* instruction_set() {
-    return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "baseline";
-}
+const char* instruction_set() { return name_of(isa); }
 
 namespace {
 

@@ -199,7 +199,7 @@ def test_the_folder_of_an_embedding_is_never_read_from_a_file(path):
     refused(path, "never saved")
 
 
-@pytest.mark.parametrize("encoder", ["model2vec:/tmp/model", {"object": ["NamedEncoder", {}]}])
+@pytest.mark.parametrize("encoder", ["model2vec:model", {"object": ["NamedEncoder", {}]}])
 def test_no_encoder_is_loaded_by_a_name_in_a_file(path, encoder):
     coem.save(TextViews({"meaning": Embed("text", len)}), path)
 

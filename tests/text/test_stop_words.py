@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
 from coem import load
+from coem.checks import enumerated
 from coem.text import TextViews, stop_words
 from coem.text.languages import (
     LANGUAGES,
@@ -19,7 +20,6 @@ from coem.text.languages import (
     SIGNATURES,
     code_of,
     find_languages,
-    in_words,
 )
 from coem.text.stop_words import EVEN, LEAST_DF, even_words, listed, parts_of
 from tests.text.languages import PARTS, texts_in
@@ -202,9 +202,9 @@ def test_every_language_that_is_found_is_known_by_its_own_name():
     assert code_of("Türkçe") == "tr"
 
 
-def test_several_languages_are_a_list_in_words():
-    assert in_words(["German"]) == "German"
-    assert in_words(["German", "French", "English"]) == "German, French and English"
+def test_several_languages_are_a_list_enumerated():
+    assert enumerated(["German"]) == "German"
+    assert enumerated(["German", "French", "English"]) == "German, French and English"
 
 
 # -- without the package ------------------------------------------------------------------------

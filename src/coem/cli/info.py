@@ -64,7 +64,7 @@ def _of_model(path: Path, talk: Talk) -> None:
 
 def _of_table(options: dict[str, Any], talk: Talk) -> None:
     from coem.recipes.columns import HEADER, look_at_columns
-    from coem.recipes.dates import date_of
+    from coem.recipes.dates import find_dates
     from coem.recipes.documents import read_source, tell_reading
     from coem.recipes.settings import READING
     from coem.text.guess import in_words
@@ -73,7 +73,8 @@ def _of_table(options: dict[str, Any], talk: Talk) -> None:
     found = read_source(options["source"], **reading)
     tell_reading(found, talk)
     documents = _documents(found, options["source"], talk)
-    taken = look_at_columns(documents, talk, date=date_of("auto", documents, talk))
+    date, _ = find_dates("auto", documents, talk)
+    taken = look_at_columns(documents, talk, date=date)
     rows = []
     for name, column in zip(found.data.column_names, found.data.columns, strict=True):
         example = next((v for v in column.slice(0, 50).to_pylist() if v not in (None, "")), "")

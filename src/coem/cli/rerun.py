@@ -1,7 +1,6 @@
 """``coem rerun``: a run once more, and whether it comes out the same."""
 
 import tempfile
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -70,27 +69,26 @@ def _repeat(
             raise ValueError(f"view {name!r} was an object in Python; repeat the run there")
     recipe = getattr(recipes, told["verb"])
     documents = Renamed(source, *known_as(told))
-    with _moved(run, told, encoder):
-        result = recipe(documents, **told["arguments"], listener=Talk(quiet=True))
+    result = recipe(documents, **_arguments(run, told, encoder), listener=Talk(quiet=True))
     naming = naming_in(run)
     if naming and naming.own == tuple(group.name for group in result.groups):
         result = result.renamed(naming)
     result.save(folder, **told["written"])
 
 
-def _moved(run: Path, told: dict[str, Any], encoder: str | None) -> Any:
-    """Return a context in which the encoder of a run is at another place; refuse another one."""
-    name = told["arguments"].get("encoder")
-    if name is None and encoder is None:
-        return nullcontext()
+def _arguments(run: Path, told: dict[str, Any], encoder: str | None) -> dict[str, Any]:
+    """Return the arguments of a run, its encoder from another place if one is named."""
+    arguments: dict[str, Any] = told["arguments"]
+    if arguments.get("encoder") is None and encoder is None:
+        return arguments
     from coem.cli import _models
-    from coem.text.encoders import moved
+    from coem.text import NamedEncoder
 
     saved = _models.load_model(run, encoder)  # which says what to do if the encoder is not there
     if encoder is None:
-        return nullcontext()
+        return arguments
     _models.check_encoders(saved)
-    return moved(name, encoder)
+    return arguments | {"encoder": NamedEncoder(arguments["encoder"], encoder)}
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:

@@ -8,25 +8,27 @@ from coem.recipes.listener import Listener
 from coem.text.dates import ORDERS, SAY_ORDER, Dates, guess_dates, read_dates
 
 
-def date_of(date: Any, documents: Documents, listener: Listener) -> str | None:
-    """Return the column of the dates: what was asked for, or what looks like it, or None."""
+def find_dates(
+    date: Any, documents: Documents, listener: Listener
+) -> tuple[str | None, Dates | None]:
+    """Return the column of the dates, asked for or guessed, and its dates, or (None, None)."""
     if date is None or date == "none":
-        return None
+        return None, None
     if not isinstance(date, str):
         raise TypeError(f"date must be the name of a column, 'auto' or None, got {date!r:.80}")
     guessed = date == "auto" and "auto" not in documents.table.column_names
     column = guess_dates(documents.table, [documents.id_column]) if guessed else date
     if column is None:
-        return None
+        return None, None
     try:
         dates = dates_of(documents, column)
     except ValueError:
         if not guessed:
             raise
-        return None  # some rows that the guess did not see are no dates
+        return None, None  # some rows that the guess did not see are no dates
     name = date_column(column, documents.table.column_names)
     listener.note(f"dates are in column {name!r} (date={column!r}): {dates}")
-    return column
+    return column, dates
 
 
 def date_column(date: str | None, columns: Collection[str] = ()) -> str | None:

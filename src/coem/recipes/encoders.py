@@ -10,14 +10,14 @@ from typing import Any
 from coem.recipes.listener import Listener
 from coem.text import Embed, NamedEncoder
 from coem.text.embed import BATCH, watch_encoding
-from coem.text.encoders import fingerprint, full_name
+from coem.text.encoders import fingerprint
 from coem.text.specs import embedded
 
 FOLDER = "vectors"  # of the cache
 
 
 def check_encoder(settings: Mapping[str, Any]) -> Any:
-    """Return the encoder of some settings, with its full name; raise if there is no use for it."""
+    """Return the encoder of some settings, found by its name; raise if there is no use for it."""
     views = [view for view, spec in settings["views"].items() if _asks(spec)]
     if "encoder" not in settings:
         if views:
@@ -39,13 +39,13 @@ def check_encoder(settings: Mapping[str, Any]) -> Any:
             "views={'meaning': 'COLUMN:embed'}"
         )
     if isinstance(encoder, str | os.PathLike):
-        return full_name(os.fspath(encoder))
+        return NamedEncoder(os.fspath(encoder))
     if not callable(getattr(encoder, "encode", encoder)):
         raise TypeError(
             "encoder must be the name of a model, an object with a method encode, or a function of "
             f"a list of str, got {encoder!r:.80}"
         )
-    return encoder.name if isinstance(encoder, NamedEncoder) else encoder
+    return encoder
 
 
 def _asks(spec: Any) -> bool:
@@ -55,7 +55,6 @@ def _asks(spec: Any) -> bool:
 
 def with_encoder(views: dict[str, Any], encoder: Any) -> dict[str, Any]:
     """Return views with an `Embed` in place of what says ``COLUMN:embed``."""
-    encoder = NamedEncoder(encoder) if isinstance(encoder, str) else encoder
     found = {}
     for view, spec in views.items():
         columns = embedded(spec)

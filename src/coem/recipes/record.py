@@ -161,7 +161,7 @@ def _run_json(result: Any, folder: Path, written: dict[str, Any]) -> str:
         "rows": len(documents),
         "bad_rows": documents.n_bad,
         "seed": result.settings["seed"],
-        "versions": versions(result.settings),
+        "versions": versions(recorded(result.settings)),
         "seconds": round(result.seconds, 3),
         "result": result.figures,
         "stability": result.story.stability,

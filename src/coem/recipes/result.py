@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from coem.checks import check_choice
 from coem.io import new_folder
-from coem.recipes.dates import date_of, dates_of
+from coem.recipes.dates import find_dates
 from coem.recipes.defaults import FORMATS
 from coem.recipes.documents import Documents, read_documents
 from coem.recipes.listener import Listener
@@ -225,9 +225,9 @@ def begin(verb: str, given: dict[str, Any]) -> Job:
     listener = Listener() if given["listener"] is None else given["listener"]
     reading = {name: settings[name] for name in READING if name in settings}
     documents = read_documents(given["table"], listener, id=settings["id"], **reading)
+    dates = None
     if "date" in settings:
-        settings["date"] = date_of(settings["date"], documents, listener)
-    dates = dates_of(documents, settings.get("date"))
+        settings["date"], dates = find_dates(settings["date"], documents, listener)
     return Job(verb, settings, documents, listener, started, dates)
 
 

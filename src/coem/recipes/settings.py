@@ -10,6 +10,7 @@ from typing import Any
 
 from coem.checks import check_flag, check_number
 from coem.recipes.encoders import check_encoder
+from coem.text import NamedEncoder
 from coem.text.specs import embedded
 from coem.text.stop_words import NONE, check_stop_words, parts_of, written
 
@@ -101,6 +102,8 @@ def _full_name(spec: Any) -> Any:
 def recorded(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as JSON has them; a view that is no name of columns or of a file is None."""
     found = dict(settings)
+    if isinstance(found.get("encoder"), NamedEncoder):
+        found["encoder"] = found["encoder"].name
     named = isinstance(found.get("encoder"), str)
     if "views" in found:
         views = found["views"].items()

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from coem.checks import enumerated
 from coem.families import Multinomial, as_family
 from coem.recipes.columns import tell_columns
 from coem.recipes.defaults import SMOOTHING
@@ -14,7 +15,7 @@ from coem.recipes.listener import Listener
 from coem.report.marks import TITLES
 from coem.text import TextViews
 from coem.text.guess import guess_views
-from coem.text.languages import LANGUAGES, in_words
+from coem.text.languages import LANGUAGES
 from coem.text.specs import COUNTS, KINDS, parse_views
 from coem.text.stop_words import CORPUS, parts_of
 
@@ -149,7 +150,7 @@ def said_stop_words(reader: TextViews, settings: dict[str, Any]) -> str:
         return f"; stop words: {n_words:,} of your own" if reader.stop_words_ else ""
     settings["stop_words"] = reader.name_stop_words().stop_words
     found = parts_of(settings["stop_words"])
-    return f"; stop words: {in_words(list(map(_said_list, found))) or 'none'}"
+    return f"; stop words: {enumerated(list(map(_said_list, found))) or 'none'}"
 
 
 def _said_list(part: str) -> str:

@@ -1,5 +1,7 @@
 """The words of groups, and names made of them."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +27,7 @@ class Words(NamedTuple):
     descriptive: list  # of Word, by p(word | group), without shared ones
     discriminating: list  # of Word, by the weighted log-likelihood ratio, or standard scores
     shared: list | tuple = ()  # of Word, by p(word | group): those that are frequent in many groups
-    means: dict = {}  # of columns of numbers: word -> (mean of the group, mean of all)  # noqa: RUF012
+    means: Mapping = MappingProxyType({})  # of numbers: word -> (mean of the group, mean of all)
 
 
 def group_words(model, X, *, feature_names=None, n=12):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
-from coem.checks import check_number
+from coem.checks import check_number, enumerated
 from coem.records import Records
 from coem.selection._figures import one_panel
 from coem.selection._fits import each_fit, fit_again, last_of
@@ -50,8 +50,11 @@ class Choice:
         if _by_chance(self.table):
             return "fits share no more than chance with any number; the rows may have no groups"
         others = [str(k) for k in self.possible if k != self.best]
-        names = " and ".join([", ".join(others[:-1]), others[-1]] if others[1:] else others)
-        sure = f"{names} cannot be told apart from it" if others else "no other number is in doubt"
+        sure = (
+            f"{enumerated(others)} cannot be told apart from it"
+            if others
+            else "no other number is in doubt"
+        )
         text = f"the fewest that keep {ENOUGH:.0%} of what two fits can share; {sure}"
         if max(self.table, key=lambda row: row.shared) is self.table[-1]:
             text += f"; more than {self.table[-1].k} were not tried, and may share more"

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from coem.checks import enumerated
 from coem.runs import warn_user
 from coem.text.counting import Options, count_known, count_text, learn
-from coem.text.languages import LANGUAGES, find_languages, in_words
+from coem.text.languages import ENGLISH, LANGUAGES, find_languages
 from coem.text.specs import COUNTS, by_view
 from coem.text.stop_words import (
     AUTO,
@@ -118,14 +119,14 @@ def _lists(languages):
     """
     missing = [code for code in languages if not is_there(code)]
     if missing:
-        names = in_words([LANGUAGES[code].title() for code in missing])
+        names = enumerated([LANGUAGES[code].title() for code in missing])
         warn_user(
             f"the texts are in {names}, and the stop words of {names} are not installed: "
             f"{INSTALL}. Words that are spread evenly over the rows are left out in their place",
             UserWarning,
         )
     there = [code for code in languages if code not in missing]
-    return [*there, *([CORPUS] if missing else [])] or ["en"]
+    return [*there, *([CORPUS] if missing else [])] or [ENGLISH]
 
 
 def _replaced(parts, lists):

@@ -8,8 +8,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -36,19 +34,6 @@ NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")  # of a model that can be downloaded
 PARTS = ("StaticEmbedding", "Normalize")
 
 
-_moved: dict[str, str] = {}  # full names of models, and where they are now
-
-
-@contextmanager
-def moved(name: str, place: str) -> Iterator[None]:
-    """Load the model of a full name from another place, under its name, inside the context."""
-    _moved[name] = full_name(place)
-    try:
-        yield
-    finally:
-        del _moved[name]
-
-
 class NamedEncoder:
     """A model of model2vec or sentence-transformers that makes vectors of texts.
 
@@ -59,6 +44,8 @@ class NamedEncoder:
         library: ``"model2vec:NAME"`` or ``"sentence-transformers:NAME"``. Without it a folder is
         read by the library that it was saved by, names that begin with ``minishlab/`` are models
         of model2vec, and all other names are models of sentence-transformers.
+    place : str, optional
+        Where the model is now, if it has moved; the encoder keeps its `name`.
 
     Attributes
     ----------
@@ -66,16 +53,17 @@ class NamedEncoder:
         The same with the library, and with the full path of a folder.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = full_name(name)
+    def __init__(self, name: str, place: str | None = None) -> None:
+        self._found = full_name(name if place is None else place)
+        self.name = self._found if place is None else name
 
     def __repr__(self) -> str:
         """Return how to make it."""
         return f"NamedEncoder({self.name!r})"
 
     def __reduce__(self) -> Any:
-        """Return what to keep in a pickle: the name, for models are large."""
-        return NamedEncoder, (self.name,)
+        """Return what to keep in a pickle: names, for models are large."""
+        return NamedEncoder, (self.name, None if self._found == self.name else self._found)
 
     @property
     def known_as(self) -> str:
@@ -102,7 +90,7 @@ class NamedEncoder:
     @property
     def _place(self) -> tuple[str, str]:
         """The library, and where the model is now."""
-        library, _, place = _moved.get(self.name, self.name).partition(":")
+        library, _, place = self._found.partition(":")
         return library, place
 
     @cached_property
@@ -151,8 +139,6 @@ def full_name(name: str) -> str:
     >>> full_name("model2vec:minishlab/potion-base-8M")
     'model2vec:minishlab/potion-base-8M'
     """
-    if name in _moved:
-        return name
     library, found, rest = name.partition(":")
     told = bool(found) and library in MODULES
     place = os.path.expanduser(rest if told else name)

@@ -133,17 +133,6 @@ def code_of(name):
     return name if name in LANGUAGES else CODES.get(name) or OWN.get(plain)
 
 
-def in_words(names):
-    """Return names as a sentence has them.
-
-    Examples
-    --------
-    >>> in_words(["German", "French", "English"])
-    'German, French and English'
-    """
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-
-
 def close_to(name, more=()):
     """Return the names and codes that look most like a name that is none."""
     known = [*more, *CODES] if len(name) > 3 else [*more, *CODES, *LANGUAGES]
