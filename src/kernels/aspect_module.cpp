@@ -112,7 +112,7 @@ double log_sum(const In2<T>& table, int64_t k, int64_t lo, int64_t hi) {
     return aspect_kernels<T>().log_sum(table.data(), extent(table.shape(1)), k, lo, hi);
 }
 
-template <class T> void bind(nb::module_& m) {
+template <class T> void bind_aspect_of(nb::module_& m) {
     const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("aspect_rows", rows<T>, exact("indptr"), exact("indices"), exact("values"), exact("own"),
           exact("other"), exact("weights"), nb::arg("lo"), nb::arg("hi"), exact("ratios"),
@@ -136,8 +136,8 @@ template <class T> void bind(nb::module_& m) {
 }  // namespace
 
 void bind_aspect(nb::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
+    bind_aspect_of<float>(m);
+    bind_aspect_of<double>(m);
 }
 
 }  // namespace coem

@@ -111,7 +111,7 @@ void viterbi(const In2<double>& log_prob, const In1<double>& log_start,
                                states.data(), resp ? resp->data() : nullptr);
 }
 
-template <class T> void bind(nb::module_& m) {
+template <class T> void bind_chain_of(nb::module_& m) {
     const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("forward_backward", forward_backward<T>, exact("log_prob"), exact("log_start"),
           exact("log_transition"), exact("allowed").none(), nb::arg("beta"), exact("offsets"),
@@ -130,8 +130,8 @@ void bind_chain(nb::module_& m) {
     m.def("forward", forward, exact("log_prob"), exact("log_start"), exact("log_transition"),
           exact("allowed").none(), nb::arg("beta"), exact("offsets"), nb::arg("lo"),
           nb::arg("hi"), exact("objective"));
-    bind<float>(m);
-    bind<double>(m);
+    bind_chain_of<float>(m);
+    bind_chain_of<double>(m);
 }
 
 }  // namespace coem

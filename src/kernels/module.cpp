@@ -280,7 +280,7 @@ void agglomerate(const Out2<T>& cells, int linkage, const Out2<std::int64_t>& ch
     if (!done) throw nb::python_error();
 }
 
-template <class T> void bind(nb::module_& m) {
+template <class T> void bind_counts(nb::module_& m) {
     const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
     m.def("scores", scores<T>, exact("indptr"), exact("indices"), exact("data"), exact("table"),
           exact("out"));
@@ -319,8 +319,8 @@ template <class T> void bind(nb::module_& m) {
 NB_MODULE(_compiled, m) {
     m.doc() = "Compiled kernels. Use their faces in coem.kernels.";
     m.def("instruction_set", coem::instruction_set);
-    coem::bind<float>(m);
-    coem::bind<double>(m);
+    coem::bind_counts<float>(m);
+    coem::bind_counts<double>(m);
     coem::bind_aspect(m);
     coem::bind_chain(m);
     coem::bind_dense(m);
