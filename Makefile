@@ -33,7 +33,7 @@ define install
 	fi
 endef
 
-.PHONY: setup light test lint format bench compare experiments papers demo clean
+.PHONY: setup light test lint format bench fuzz compare experiments papers demo clean
 
 setup: $(READY)
 
@@ -81,6 +81,11 @@ bench: setup
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/report.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/program.py
 	$(BIN)/python benchmarks/serve.py
+
+# Hostile input for all that reads what strangers wrote: make fuzz SECONDS=600
+SECONDS := 60
+fuzz: setup
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
 # Time, memory and results of this checkout against another one: make compare OLD=../before
 compare: setup

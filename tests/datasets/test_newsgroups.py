@@ -206,9 +206,8 @@ def test_wrong_arguments_are_named(own, options, message):
 
 def test_a_view_without_words_is_named(put):
     original(put)
-    with pytest.raises(ValueError, match=r"pruned|max_df|min_df") as caught:
+    with pytest.raises(ValueError, match="view 'body': min_df and max_df leave no word"):
         fetch_20newsgroups(views=("body",), min_df=3)
-    assert "'body'" in caught.value.__notes__[0]
 
 
 def test_line_ends_and_stray_bytes_do_not_matter(put, own, tar):

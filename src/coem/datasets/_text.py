@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.feature_extraction.text import CountVectorizer
+import scipy.sparse as sp
 
+from coem.text import TextViews
 from coem.typing import Array, Matrix
 
 Counts: TypeAlias = tuple[dict[str, Matrix], dict[str, Array]]
@@ -33,16 +34,14 @@ def count_words(
     texts: Mapping[str, Sequence[str]], stop_words: Any, min_df: float, **options: Any
 ) -> Counts:
     """Return the float32 word counts of each view and the words of their columns."""
-    counts, words = {}, {}
-    for view, documents in texts.items():
-        counter = CountVectorizer(stop_words=stop_words, min_df=min_df, dtype=np.float32, **options)
-        try:
-            counts[view] = counter.fit_transform(documents)
-        except ValueError as error:
-            error.add_note(f"This happened while the words of the view {view!r} were counted.")
-            raise
-        words[view] = counter.get_feature_names_out()
-    return counts, words
+    if not texts:
+        return {}, {}
+    columns = {view: list(documents) for view, documents in texts.items()}
+    counter = TextViews(
+        {view: view for view in columns}, stop_words=stop_words, min_df=min_df, **options
+    )
+    counts = {view: sp.csr_matrix(rows) for view, rows in counter.fit_transform(columns).items()}
+    return counts, dict(counter.vocabulary_)
 
 
 def to_dates(seconds: Iterable[int | None]) -> Array:

@@ -1,0 +1,147 @@
+"""What the harness attacks. Each target makes its own inputs; `run` raises if a case went wrong."""
+
+import json
+import shutil
+from contextlib import suppress
+
+import numpy as np
+from click.testing import CliRunner
+
+import coem
+from coem import MixtureClusterer, ModelFileError
+from coem.cli import main
+from coem.io import checkpoint
+from tests.cli.conftest import posts, write_csv
+from tests.fuzz.mutations import TRAPS, damage_bytes, damage_json
+from tests.io import fits
+from tests.io.forging import members, write
+
+REFUSED = (ValueError, TypeError)  # what a user can mend
+
+
+class Models:
+    """Model files, damaged or forged by somebody who knows of the digests."""
+
+    KINDS = ("mixed", "classes", "pool", "chain", "sphere", "tree", "aspects", "text pipeline")
+    TRAPS = (*TRAPS, {"range": [0, 10**15, 1]}, {"tuple": [{"range": [0, 10**15, 1]}]})
+
+    def __init__(self, folder):
+        self.path = folder / "damaged.coem"
+        self.kinds = []
+        for i, kind in enumerate(self.KINDS):
+            place = folder / f"{i}.coem"
+            coem.save(fits.fitted(kind), place)
+            self.kinds.append((fits.data_of(kind), place.read_bytes(), members(place)))
+
+    def run(self, rng):
+        X, data, parts = self.kinds[rng.integers(len(self.kinds))]
+        if rng.random() < 0.3:
+            self.path.write_bytes(damage_bytes(rng, data))
+        else:
+            write(self.path, self.forged(rng, parts))
+        try:
+            model = coem.load(self.path)
+        except ModelFileError:
+            return
+        with suppress(*REFUSED):
+            fits.outputs(model, X)
+
+    def forged(self, rng, parts):
+        arrays = [name for name in parts if name.endswith(".npy")]
+        if rng.random() < 0.7:
+            document = damage_json(rng, json.loads(parts["model.json"]), self.TRAPS)
+            return parts | {"model.json": json.dumps(document).encode()}
+        name = arrays[rng.integers(len(arrays))]
+        return parts | {name: damage_bytes(rng, parts[name])}
+
+
+class Checkpoints:
+    """The folder of a fit that was stopped: the fit goes on and ends the same, or is refused."""
+
+    def __init__(self, folder):
+        self.folder = folder / "fit"
+        kept = {}
+        write_archive = checkpoint.write_archive
+
+        def remember(path, *args, **settings):
+            write_archive(path, *args, **settings)
+            kept.setdefault(path.name, []).append(path.read_bytes())
+
+        checkpoint.THRIFT, checkpoint.write_archive = 0, remember
+        self.truth = self.fit().theta_
+        checkpoint.write_archive = write_archive
+        # As it was in the middle of the fit.
+        self.files = {name: states[len(states) // 2] for name, states in kept.items()}
+
+    def fit(self):
+        model = MixtureClusterer(
+            3, init="random", n_init=2, random_state=0, max_iter=6, checkpoint=self.folder
+        )
+        return model.fit(fits.TEXT)
+
+    def run(self, rng):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        hit = list(self.files)[rng.integers(len(self.files))]
+        for name, data in self.files.items():
+            (self.folder / name).write_bytes(data)
+        self.damage(rng, self.folder / hit)
+        try:
+            theta = self.fit().theta_
+        except ValueError as error:
+            if "delete" not in str(error):
+                raise AssertionError("the message does not say what to do") from error
+            return
+        for view, table in theta.items():
+            np.testing.assert_array_equal(table, self.truth[view])
+
+    def damage(self, rng, path):
+        if rng.random() < 0.5:
+            path.write_bytes(damage_bytes(rng, path.read_bytes()))
+            return
+        # Not by chance: the digests are right. What was computed so far is then not the truth.
+        parts = members(path)
+        parts.pop(next(name for name in parts if name != "meta.json"))
+        write(path, parts)
+
+
+class Runs:
+    """A run whose run.json or names.json somebody edited."""
+
+    def __init__(self, folder):
+        self.table = write_csv(folder / "posts.csv", posts(30))
+        self.folder = folder / "run"
+        self.program("cluster", self.table, "-k", 3, "--restarts", 2, "--out", self.folder)
+        self.program("name", self.folder, "1=Ships")
+        self.files = {
+            name: (self.folder / name).read_bytes() for name in ("run.json", "names.json")
+        }
+        self.verbs = (
+            ("info", self.folder),
+            ("report", self.folder, "--out", folder / "page.html", "--force"),
+            ("predict", self.folder, self.table, "--out", folder / "new.csv", "--force"),
+            ("compare", self.folder, self.folder),
+            ("explain", self.folder, "p1"),
+            ("name", self.folder, "2=Kitchen"),
+        )
+
+    def program(self, *arguments):
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        said = f"{arguments}: {result.output}{result.exception!r}"
+        assert result.exception is None or isinstance(result.exception, SystemExit), said
+        assert "should not happen" not in result.output, said
+        assert "Traceback" not in result.output, said
+
+    def run(self, rng):
+        for name, data in self.files.items():
+            (self.folder / name).write_bytes(data)
+        name = list(self.files)[rng.integers(len(self.files))]
+        if rng.random() < 0.2:
+            damaged = damage_bytes(rng, self.files[name])
+        else:
+            damaged = json.dumps(damage_json(rng, json.loads(self.files[name]))).encode()
+        (self.folder / name).write_bytes(damaged)
+        self.program(*self.verbs[rng.integers(len(self.verbs))])
+
+
+TARGETS = {"models": Models, "checkpoints": Checkpoints, "runs": Runs}
