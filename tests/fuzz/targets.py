@@ -3,6 +3,7 @@
 import json
 import shutil
 from contextlib import suppress
+from unittest import mock
 
 import numpy as np
 from click.testing import CliRunner
@@ -67,9 +68,8 @@ class Checkpoints:
             write_archive(path, *args, **settings)
             kept.setdefault(path.name, []).append(path.read_bytes())
 
-        checkpoint.THRIFT, checkpoint.write_archive = 0, remember
-        self.truth = self.fit().theta_
-        checkpoint.write_archive = write_archive
+        with mock.patch.multiple(checkpoint, THRIFT=0, write_archive=remember):
+            self.truth = self.fit().theta_
         # As it was in the middle of the fit.
         self.files = {name: states[len(states) // 2] for name, states in kept.items()}
 
