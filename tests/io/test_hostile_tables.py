@@ -175,7 +175,7 @@ def test_a_long_id_is_cut_in_a_message(tmp_path):
         read_documents(tmp_path / "a.csv", listener)
     assert len(str(caught.value)) < 500
     documents = replace(read_documents(tmp_path / "a.csv", listener, id="none"), id_column="id")
-    with pytest.raises(ValueError, match="labels of 1 ids that .* has not: 'yyy") as caught:
+    with pytest.raises(ValueError, match=r"labels of 1 ids that .* has not: 'yyy") as caught:
         join_labels(documents, tmp_path / "labels.csv", None, listener, skip_bad=False)
     assert len(str(caught.value)) < 500
 
