@@ -188,7 +188,7 @@ def test_control_characters_do_not_reach_the_terminal(here, coem):
     arguments = ["classify", "a.csv", "--label", "to\x1bpic", "--text", "body"]
     told = coem(*arguments, "--out", "a")
     shown = told.stdout + told.stderr
-    assert "\ufffd[31mlaw\ufffd[0m" in shown
+    assert r"\x1b[31mlaw\x1b[0m" in shown
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
     told = json.loads(coem(*arguments, "--out", "b", "--json").stdout)
     assert "\x1b[31mlaw" in json.dumps(told, ensure_ascii=False).replace("\\u001b", "\x1b")
@@ -196,12 +196,58 @@ def test_control_characters_do_not_reach_the_terminal(here, coem):
 
 def test_a_cell_of_a_table_is_one_line():
     lines = talk.table(["a\nb", "n"], [["x\r\ny\tz\u2028\x07", 1]]).split("\n")
-    assert lines == ["a b      n", "x y z \ufffd  1"]
+    assert lines == ["a b         n", "x y z \\x07  1"]
 
 
 def test_notes_are_harmless(capsys):
     talk.Talk().note("a\x1b]0;b\x07\nc\rd")
-    assert capsys.readouterr().err == "a\ufffd]0;b\ufffd\nc\ufffdd\n"
+    assert capsys.readouterr().err == "a\\x1b]0;b\\x07\nc\\x0dd\n"
+
+
+def test_signs_that_turn_a_line_are_shown(capsys):
+    talk.Talk().note("invoice\u202efdp.exe, caf\u00e9, \u05e9\u05dc\u05d5\u05dd")
+    assert capsys.readouterr().err.startswith("invoice\\u202efdp.exe, caf\u00e9, \u05e9")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_rows_keep_their_bytes_unless_a_terminal_shows_them(terminal, monkeypatch, capfdbinary):
+    monkeypatch.setattr(talk, "is_terminal", lambda: terminal)
+    rows = 'id\n"a\x1b[2J\x9bx\u202e"\n'.encode()
+    talk.Talk().rows(rows)
+    sys.stdout.flush()
+    out = capfdbinary.readouterr().out
+    assert out == (b'id\n"a\\x1b[2J\\x9bx\\u202e"\n' if terminal else rows)
+
+
+def test_json_has_escapes_of_its_own(capsys):
+    talk.Talk(as_json=True).result("", {"a": "\x1b\x9b\u202eb"})
+    out = capsys.readouterr().out
+    assert out == '{"a": "\\u001b\\u009b\\u202eb"}\n'
+    assert json.loads(out) == {"a": "\x1b\x9b\u202eb"}
+
+
+def test_a_usage_error_is_harmless(here, coem):
+    told = coem("info", "a.csv", "--delimiter", "\x1b[2J", code=2)
+    assert "\x1b" not in told.stderr
+    told = coem("predict", "no\x1b[2Jmodel", "a.csv", code=2)
+    assert r"no\x1b[2Jmodel" in told.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_terminal_and_a_pipe(here):
+    import pty
+
+    (here / "a.csv").write_text("id,na\x9bme\n1,x\x1b[2Jy\n2,z\n")
+    program = [sys.executable, "-m", "coem", "info", "a.csv"]
+    own, other = pty.openpty()
+    with os.fdopen(own, "rb", 0) as screen:
+        told = subprocess.run(program, cwd=here, stdout=other, stderr=other, timeout=300)
+        os.close(other)
+        shown = screen.read(1 << 16)
+    assert told.returncode == 0
+    assert rb"na\x9bme" in shown
+    assert b"\x1b" not in shown
+    assert b"\xc2\x9b" not in shown
 
 
 # -- one file for several verbs -----------------------------------------------------------------

@@ -75,7 +75,10 @@ CSV = {
     "controls": (b"a,b\n1,\x01\x02\xe9\n", "row 2: the byte 0xe9 is no UTF-8"),
     "a workbook": (b"PK\x03\x04" + bytes(90), "is an Excel workbook or a .zip file; name it .xlsx"),
     "half a UTF-16": (b"\xff\xfea\x00,\x00\x00\xd8\n\x00", "row 1: the bytes are no UTF-16-LE"),
-    "lone return": ("a,b\n1,x\ry\n", "row 2: new-line character seen .*; mend it"),
+    "lone return": (
+        "a,b\n1,x\ry\n",
+        "row 2: a carriage return in a cell that is not quoted; mend it",
+    ),
     "binary": (bytes(range(256)) * 20, "row 1: "),
 }
 

@@ -297,6 +297,12 @@ fitting_options = options(
     click.option("--strict", is_flag=True, help="Exit with 3 if the best run did not converge."),
 )
 
+safe_option = click.option(
+    "--safe-csv",
+    is_flag=True,
+    help="Put an apostrophe before cells of .csv files that a spreadsheet would run as formulas.",
+)
+
 folder_options = options(
     click.option(
         "--out",
@@ -313,6 +319,7 @@ folder_options = options(
         show_default=True,
         help="Of the assignments.",
     ),
+    safe_option,
     click.option("--no-report", is_flag=True, help="Write no report.html."),
 )
 

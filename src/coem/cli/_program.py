@@ -80,7 +80,10 @@ class Verbs(click.Group):
         try:
             with _stopping_when_told():
                 return super().invoke(context)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except click.ClickException as error:
+            error.message = harmless(error.message)
+            raise
+        except (click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt as error:
             # Threads may still be at work in a kernel, and would be torn down under it.

@@ -12,7 +12,8 @@ from coem.recipes.names import check_kept
 from coem.recipes.record import FILES, REPORT, RUN, write_run
 
 # Options that are no matter of what is found.
-OWN = {"source", "out", "force", "form", "no_report", "full", "strict", "as_json", "quiet"}
+OWN = {"source", "out", "force", "form", "no_report", "full", "safe_csv"}
+OWN |= {"strict", "as_json", "quiet"}
 
 
 def arguments(options: dict[str, Any]) -> dict[str, Any]:
@@ -30,7 +31,9 @@ def run(
     with _new_run(options) as folder:
         result = recipe(options["source"], **arguments(options), listener=talk)
         pages = {"report": not options["no_report"], "full": options.get("full", False)}
-        write_run(folder, result, format=options["form"], **pages)
+        tables = {"format": options["form"], "safe_csv": options["safe_csv"]}
+        found = write_run(folder, result, **tables, **pages)
+    talk.formulas(found)
     talk.result(printed(result), {"folder": str(place(options)), **result.figures})
     _finish(options, talk, result)
     return result

@@ -15,14 +15,25 @@ from coem.recipes.listener import Listener, duration
 PLACE = "coem.cli.place"  # in the context: what tells where a row of the documents is
 STOPPED = "coem.cli.stopped"  # in the context: what a verb that is stopped has written, in words
 
-# Names and labels are those of a file of anybody: a terminal obeys what is written in them.
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Names and labels are those of a file of anybody: a terminal obeys what is written in them. Signs
+# that turn the direction of writing make a line look like another one.
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def harmless(text: str) -> str:
-    """Return text without control characters, but for the ends of its lines and tabs."""
-    return CONTROLS.sub("\ufffd", text)
+    """Return text with control characters as escapes, but for the ends of its lines and tabs."""
+    return CONTROLS.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def is_terminal() -> bool:
+    """Return whether results go to a terminal, and not to a file or another program."""
+    return sys.stdout.isatty()
 
 
 class Talk(Listener):
@@ -50,6 +61,15 @@ class Talk(Listener):
         if not self.quiet:
             click.echo(harmless(in_options(text)), err=True)
 
+    def formulas(self, n_cells: int) -> None:
+        """Say how many cells of a CSV a spreadsheet would run, if any."""
+        if n_cells:
+            cells = "cell begins like a formula" if n_cells == 1 else "cells begin like formulas"
+            self.note(
+                f"{n_cells:,} {cells} in .csv output, which a spreadsheet may run; --safe-csv puts "
+                "an apostrophe before such cells"
+            )
+
     def columns(
         self, header: Sequence[str], rows: Sequence[Sequence[str]], sentences: Sequence[str]
     ) -> None:
@@ -74,9 +94,18 @@ class Talk(Listener):
 
             # Other encodings may not have all letters, and JSON has a way to write them.
             utf = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
-            click.echo(to_json(data, ensure_ascii=not utf))
+            told = to_json(data, ensure_ascii=not utf)
+            # JSON has an escape of its own; programs that read it get the same letters.
+            click.echo(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", told))
         else:
             click.echo(harmless(text))
+
+    def rows(self, content: bytes) -> None:
+        """Give rows as CSV: to a file or a program as they are, to a terminal without controls."""
+        if is_terminal():
+            click.echo(harmless(content.decode("utf-8")), nl=False)
+        else:
+            click.echo(content, nl=False)
 
     @contextmanager
     def progress(self, what: str, total: int | None, *, at_most: bool = False) -> Iterator["Bar"]:

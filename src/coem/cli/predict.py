@@ -10,6 +10,7 @@ from coem.cli._options import (
     other_text_option,
     plain_option,
     reading_options,
+    safe_option,
     source_argument,
     talk_options,
     vectors_options,
@@ -43,6 +44,7 @@ Examples:
 )
 @other_text_option
 @vectors_options
+@safe_option
 @plain_option
 @reading_options
 @config_option
@@ -67,7 +69,7 @@ def command(**options: Any) -> None:
     with talk.noting_warnings():
         views = _models.views_of(saved, documents, options["vectors"], talk)
     rows = _models.assign(saved, views, documents)
-    _write(rows, out, talk)
+    _write(rows, out, talk, safe=options["safe_csv"])
     talk.note(f"{len(documents):,} {'rows' if saved.paragraphs is None else 'paragraphs'} assigned")
 
 
@@ -81,14 +83,18 @@ def _check_target(out: Path | None, force: bool) -> None:
         raise ValueError(f"{out} is there already; --force replaces it")
 
 
-def _write(rows: Any, out: Path | None, talk: Talk) -> None:
+def _write(rows: Any, out: Path | None, talk: Talk, *, safe: bool) -> None:
+    from coem.io.formulas import n_formulas
     from coem.io.tables import table_as, write_table
 
+    is_csv = not talk.as_json if out is None else out.suffix == ".csv"
+    if is_csv and not safe:
+        talk.formulas(n_formulas(rows))
     if out is not None:
-        write_table(rows, out)
+        write_table(rows, out, safe=safe)
         if talk.as_json:
             talk.result("", {"file": str(out), "rows": rows.num_rows})
     elif talk.as_json:
         talk.result("", rows.to_pylist())
     else:
-        click.echo(table_as(".csv", rows), nl=False)
+        talk.rows(table_as(".csv", rows, safe=safe))

@@ -2,8 +2,8 @@
 
 import csv
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +11,8 @@ import pyarrow.csv as pacsv
 
 from coem.io.encodings import Text, flaw_of
 from coem.io.numbers import is_number, with_numbers
-from coem.io.rows import SKIP, Bad, Parsed
+from coem.io.row_by_row import Rows, no_limit, read_rows, reason_of
+from coem.io.rows import Bad, Parsed
 from coem.io.sources import TableError, lines_of
 
 DELIMITERS = ",;\t|"
@@ -83,8 +84,14 @@ def _read_header(data: bytes, source: str, delimiter: str | None) -> Header:
             taken.append(line)
             yield line.decode("utf-8", "surrogateescape")
 
-    with _no_limit(len(data)):
-        cells = next(csv.reader(take(), delimiter=delimiter))
+    try:
+        with no_limit(len(data)):
+            cells = next(csv.reader(take(), delimiter=delimiter))
+    except csv.Error as error:
+        raise TableError(
+            f"{source}, row {n_lines + 1}: the header has {reason_of(error)}; mend it, or end all "
+            "lines in the same way"
+        ) from error
     names = [cell.strip() for cell in cells]
     names = check_names(names, source, n_lines + 1)
     return Header(names, delimiter, end + sum(map(len, taken)), n_lines + len(taken))
@@ -109,11 +116,7 @@ def check_names(names: list[str], source: str, row: int) -> list[str]:
             f"{where}: all cells are numbers, so that this looks like data; add a header, a first "
             "row with the names of the columns"
         )
-    if any(len(name) > LONGEST_NAME or "\n" in name for name in names):
-        raise TableError(
-            f"{where}: a name of a column is as long as a document; add a header, a first row with "
-            "the names of the columns"
-        )
+    check_short(names, where, "add a header, a first row with the names of the columns")
     for name in names:
         if len(name.split()) > MOST_WORDS and not name.endswith(FORM):
             raise TableError(
@@ -121,7 +124,24 @@ def check_names(names: list[str], source: str, row: int) -> list[str]:
                 f"{name[:40] + '…'!r} has more than {MOST_WORDS} words; add a header line"
             )
     check_unique(names, where)
-    return [name or f"column {i + 1}" for i, name in enumerate(names)]
+    return unique_names(names)
+
+
+def check_short(names: list[str], where: str, advice: str) -> None:
+    """Refuse names that are texts."""
+    if any(len(name) > LONGEST_NAME or "\n" in name for name in names):
+        raise TableError(f"{where}: a name of a column is as long as a document; {advice}")
+
+
+def unique_names(names: list[str]) -> list[str]:
+    """Return names with one for each column that has none, such as "column 2"."""
+    taken, found = set(names), []
+    for i, name in enumerate(names):
+        tries = (f"column {i + 1} ({n})" for n in count(2))
+        own = name or next(new for new in chain([f"column {i + 1}"], tries) if new not in taken)
+        taken.add(own)
+        found.append(own)
+    return found
 
 
 def check_unique(names: list[str], where: str) -> None:
@@ -164,103 +184,12 @@ def _read_fast(data: bytes, header: Header) -> Any:
 # -- rows, one by one ---------------------------------------------------------------------------
 
 
-@dataclass
-class _Rows:
-    """Rows of cells, by column, and the bad ones."""
-
-    source: str
-    n_columns: int
-    skip_bad: bool
-    columns: list[list[str]] = field(default_factory=list)
-    bad: Bad = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.columns = [[] for _ in range(self.n_columns)]
-
-    def add(self, row: int, cells: list[str]) -> None:
-        if not cells or (self.n_columns > 1 and len(cells) == 1 and not cells[0].strip()):
-            return  # a blank line
-        if len(cells) != self.n_columns:
-            few = len(cells) < self.n_columns
-            advice = "fill it up" if few else "quote cells that hold the delimiter"
-            self.refuse(
-                row,
-                f"{len(cells)} cells where the header has {self.n_columns}",
-                f"{advice}, {SKIP}",
-            )
-            return
-        flaw = next(filter(None, map(flaw_of, cells)), None)
-        if flaw is not None:
-            self.refuse(row, flaw, SKIP)
-            return
-        for column, cell in zip(self.columns, cells, strict=True):
-            column.append(cell)
-
-    def refuse(self, row: int, reason: str, advice: str) -> None:
-        if not self.skip_bad:
-            raise TableError(f"{self.source}, row {row}: {reason}; {advice}")
-        self.bad.append((row, reason))
-
-
 def _read_slowly(data: bytes, header: Header, source: str, skip_bad: bool) -> tuple[Any, Bad]:
     """Read row by row, which says what is wrong with which."""
-    rows = _Rows(source, len(header.names), skip_bad)
-    start, n_lines = header.end, header.n_lines
-    with _no_limit(len(data)):
-        while start < len(data):
-            # A quote that is never closed takes the rest with it: go on with the next line.
-            start, n_lines = _read_on(data, start, n_lines, header.delimiter, rows)
+    rows = Rows(source, len(header.names), skip_bad)
+    read_rows(data, header.end, header.n_lines, header.delimiter, rows)
     if not rows.columns[0]:
         row, reason = rows.bad[0]
         raise TableError(f"{source} has no good row; the first, row {row}, has {reason}")
     arrays = [pa.array(column, pa.string()) for column in rows.columns]
     return pa.table(arrays, names=[str(i) for i in range(len(arrays))]), rows.bad
-
-
-def _read_on(data: bytes, start: int, n_lines: int, delimiter: str, rows: _Rows) -> tuple[int, int]:
-    """Read rows up to the end, or to a quote that is not closed; return where to go on."""
-    taken: list[str] = []  # the lines of the row at hand
-    sizes = [0]
-
-    def take() -> Iterator[str]:
-        for line in lines_of(data, start + sum(sizes)):
-            taken.append(line.decode("utf-8", "surrogateescape"))
-            sizes.append(len(line))
-            yield taken[-1]
-
-    reader = csv.reader(take(), delimiter=delimiter)
-    while True:
-        row = n_lines + 1
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return len(data), n_lines
-        except csv.Error as error:
-            rows.refuse(row, str(error), f"mend it, {SKIP}")
-        else:
-            if start + sum(sizes) == len(data) and _is_open(taken, delimiter):
-                rows.refuse(row, "a quote is opened and never closed", f"close it, {SKIP}")
-                return start + sizes[1], row
-            rows.add(row, cells)
-        start, n_lines = start + sum(sizes), n_lines + len(taken)
-        taken.clear()
-        sizes[:] = [0]
-
-
-def _is_open(lines: list[str], delimiter: str) -> bool:
-    """Tell if a row ends within quotes."""
-    try:
-        list(csv.reader(lines, delimiter=delimiter, strict=True))
-    except csv.Error as error:
-        return "end of data" in str(error)
-    return False
-
-
-@contextmanager
-def _no_limit(size: int) -> Iterator[None]:
-    """Let cells be as long as the file: Python's limit of 128 KB is made for other tables."""
-    before = csv.field_size_limit(max(size, 1 << 17))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)

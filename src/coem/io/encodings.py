@@ -76,13 +76,16 @@ def _recode(data: bytes, encoding: str, source: str) -> bytes:
     """Return data as UTF-8; bytes that are none in the encoding stay what they are."""
     try:
         text = data.decode(encoding, "surrogateescape")
-    except LookupError as error:
-        raise TableError(f"{source}: there is no encoding {encoding!r}; try 'cp1252'") from error
+        return text.removeprefix("\ufeff").encode("utf-8", "surrogateescape")
     except UnicodeDecodeError as error:
         row = data.count(b"\n", 0, error.start) + 1
         reason = f"the bytes are no {encoding.upper()} ({error.reason}); {TRY}"
         raise NoText(source, row, reason) from error
-    return text.removeprefix("\ufeff").encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        row = error.object.count("\n", 0, error.start) + 1
+        raise NoText(source, row, f"half a character in {encoding.upper()}; {TRY}") from error
+    except (LookupError, ValueError) as error:  # codecs of Python that are for other things, too
+        raise TableError(f"{source}: there is no encoding {encoding!r}; try 'cp1252'") from error
 
 
 def _guess_wide(data: bytes) -> str | None:

@@ -15,10 +15,12 @@ from coem.io.json_lines import as_column
 from coem.io.numbers import MISSING, with_numbers
 from coem.io.rows import SKIP, Bad, Parsed
 from coem.io.sources import Content, TableError
+from coem.io.unpacking import TooLarge, most_unpacked
 
 INSTALL = "to read Excel files install openpyxl: pip install 'coem[excel]'"
 OLD = b"\xd0\xcf\x11\xe0"  # how .xls files begin, and workbooks with a password
-UNPACKED = 4 << 30  # bytes of a workbook at most
+ROWS = 1 << 20  # of a sheet at most, as Excel has it
+CELLS = 50_000_000  # of a sheet at most
 BROKEN = (
     *(zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, AttributeError),
     *(IndexError, EOFError, OSError, SyntaxError, RuntimeError, NotImplementedError),
@@ -76,8 +78,14 @@ def _read_sheet(content: Content, sheet: str | None) -> tuple[list[Any], str, li
 def _rows_of(book: Any, name: str) -> list[Any]:
     """Return the rows of a sheet, None for blank cells."""
     book[name].reset_dimensions()  # what the file says of its size is often wrong
-    rows = book[name].iter_rows(values_only=True)
-    return [tuple(_clean(cell) for cell in row) for row in rows]
+    rows: list[Any] = []
+    left = CELLS
+    for row in book[name].iter_rows(values_only=True):
+        left -= len(row)
+        if left < 0 or len(rows) == ROWS:  # a cell may say that it is in row 1,000,000,000
+            raise ValueError(f"sheet {name!r} has more than {ROWS:,} rows or {CELLS:,} cells")
+        rows.append(tuple(_clean(cell) for cell in row))
+    return rows
 
 
 def _first_with_rows(book: Any, names: list[str], source: str) -> tuple[str, list[Any]]:
@@ -101,8 +109,8 @@ def _first_with_rows(book: Any, names: list[str], source: str) -> tuple[str, lis
 def _check_size(content: Content) -> None:
     """Refuse a workbook that is packed to fill the memory."""
     with zipfile.ZipFile(io.BytesIO(content.data)) as packed:
-        if sum(part.file_size for part in packed.infolist()) > UNPACKED:
-            raise TableError(f"{content.source} is too large for a workbook; save it as .csv")
+        if sum(part.file_size for part in packed.infolist()) > most_unpacked(len(content.data)):
+            raise TableError(f"{content.source} {TooLarge(len(content.data))}")
 
 
 def _checked(names: list[str], sheet: str, source: str) -> str:

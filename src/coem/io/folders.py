@@ -83,13 +83,21 @@ def _decode(content: Content, suffix: str, encoding: str | None) -> Text:
         named = CHARSET.search(content.data[:PLACE]) if WORDS[suffix] is _page else None
         if named is None or encoding is not None or (text.flaw is None and text.guessed is None):
             return text
-        try:
-            codec = codecs.lookup(named[1].decode()).name
-        except LookupError:
-            return text
-        return decode(content, codec)
+        return _decode_as(content, named[1].decode()) or text
     except NoText as error:
         return Text(b"", error.flaw)
+
+
+def _decode_as(content: Content, named: str) -> Text | None:
+    """Return the text of a page in the encoding that it names, or None if there is no such."""
+    try:
+        return decode(content, codecs.lookup(named).name)
+    except LookupError:
+        return None
+    except NoText:
+        raise
+    except TableError:  # Python has codecs that are not of text
+        return None
 
 
 def _said_kinds(files: list[Path]) -> list[str]:

@@ -6,11 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from coem.io.delimited import check_short, unique_names
 from coem.io.encodings import Text, flaw_of
 from coem.io.rows import SKIP, Bad, Parsed
 from coem.io.sources import TableError, lines_of
 
 MOST = 1 << 63
+CELLS = 20_000_000  # of a table that may be empty for the most part
+FILLED = 0.01  # the share of the cells of a larger one that must have something in them
 DEEP = 3  # objects in objects: the names of columns are joined by points, or records are found
 
 
@@ -93,27 +96,39 @@ def _good(found: Any, source: str, skip_bad: bool) -> tuple[list[dict[str, Any]]
 
 def _table(records: list[dict[str, Any]], source: str) -> Any:
     """Return a table of records, a column for each key."""
-    names = list(dict.fromkeys(name for record in records for name in record))
+    names = dict.fromkeys(name for record in records for name in record)
     if not names:
         raise TableError(f"{source} has objects without keys; a table has columns")
-    columns = {name: [record.get(name) for record in records] for name in names}
-    flat = _flat(columns, DEEP)
-    return pa.table({name: as_column(values) for name, values in flat.items()})
+    flat = _flat(_columns(records, names, source), DEEP, source)
+    check_short(list(flat), source, "shorten it")
+    columns = [as_column(values) for values in flat.values()]
+    return pa.table(columns, names=unique_names(list(flat)))
 
 
-def _flat(columns: dict[str, list[Any]], depth: int) -> dict[str, list[Any]]:
+def _columns(records: list[Any], names: Any, source: str) -> dict[str, list[Any]]:
+    """Return the values of records by key; a record may be None."""
+    n_cells = len(names) * len(records)
+    if n_cells > CELLS and sum(map(len, filter(None, records))) < FILLED * n_cells:
+        raise TableError(
+            f"{source} has {len(names):,} different keys in {len(records):,} objects, and hardly "
+            "any object has the keys of another; give all objects the same keys"
+        )
+    return {name: [(record or {}).get(name) for record in records] for name in names}
+
+
+def _flat(columns: dict[str, list[Any]], depth: int, source: str) -> dict[str, list[Any]]:
     """Return columns of objects as a column for each of their keys, "user.name"."""
     found: dict[str, list[Any]] = {}
+    taken = set(columns)
     for name, values in columns.items():
         there = [value for value in values if value is not None]
         objects = bool(there) and all(isinstance(value, dict) for value in there)
         keys = dict.fromkeys(key for value in there for key in value) if objects else {}
-        taken = columns.keys() | found.keys()
-        if not keys or not depth or any(f"{name}.{key}" in taken for key in keys):
-            found[name] = values
-            continue
-        parts = {f"{name}.{key}": [(v or {}).get(key) for v in values] for key in keys}
-        found |= _flat(parts, depth - 1)
+        parts = _columns(values, keys, source) if depth and keys else {}
+        parts = _flat({f"{name}.{key}": p for key, p in parts.items()}, depth - 1, source)
+        new = {name: values} if not parts or taken & parts.keys() else parts
+        taken |= new.keys()
+        found |= new
     return found
 
 

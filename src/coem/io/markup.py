@@ -1,6 +1,7 @@
 """The words of web pages and of Markdown, without their marks."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -15,18 +16,19 @@ _BLOCKS = frozenset(
 )
 _BREAK = "\n\n"
 
+# None of them looks at a text more than once, or at more than a few characters again.
 _MARKS = (
     (re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL), ""),  # about it
-    (re.compile(r"<!--.*?-->", re.DOTALL), " "),
     (re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE), ""),
     (re.compile(r"^[ \t]{0,3}\[[^\]\n]+\]:[ \t]*\S+.*$", re.MULTILINE), ""),  # [1]: address
-    (re.compile(r"!?\[([^\]]*)\]\([^)\n]*\)"), r"\1"),  # [words](address)
-    (re.compile(r"!?\[([^\]]*)\]\[[^\]\n]*\]"), r"\1"),
-    (re.compile(r"</?[a-zA-Z][^>\n]*>|<[a-z]+:[^>\s]+>"), " "),
+    *[(re.compile(r"!?\[([^\[\]]*)\]\([^)\n]{0,1000}\)"), r"\1")]
+    * 2,  # [words](address), [![a](b)](c)
+    (re.compile(r"!?\[([^\[\]]*)\]\[[^\[\]\n]*\]"), r"\1"),
+    (re.compile(r"</?[a-zA-Z][^<>\n]*>|<[a-z]+:[^<>\s]+>"), " "),
     (re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+|\d+[.)][ \t]+)+", re.MULTILINE), ""),
-    (re.compile(r"^[ \t]*[-=*_|: \t]{3,}(?:\n|\Z)", re.MULTILINE), ""),  # rules, lines of tables
-    (re.compile(r"[*`]+|~~|(?<!\w)_+|_+(?!\w)"), ""),
-    (re.compile(r"[ \t]*\|[ \t]*"), " "),
+    (re.compile(r"^[-=*_|: \t]{3,}(?:\n|\Z)", re.MULTILINE), ""),  # rules, lines of tables
+    (re.compile(r"[*`]+|~~|(?<!\w)_+|(?<!_)_+(?!\w)"), ""),
+    (re.compile(r"(?<![ \t])[ \t]*\|[ \t]*"), " "),
 )
 
 
@@ -41,11 +43,16 @@ def page_text(content: str, *, paragraphs: bool = False) -> str:
         Put an empty line between paragraphs, headings and cells.
     """
     parser = _Reader()
+    # The parser looks for the end of each tag and comment. If there is none it would look through
+    # the rest again and again, so that the rest is text, or a comment as browsers have it.
+    unended = content.rfind("<!--") > content.rfind("-->")
+    head, mark, tail = (f"{content}-->" if unended else content).rpartition(">")
     try:
-        parser.feed(content)
+        parser.feed(head + mark)
         parser.close()
+        parser.handle_data(unescape(tail))
     except AssertionError:  # what the standard library says to a malformed "<![...]"
-        return " ".join(re.sub(r"<[^>]*>", " ", content).split())
+        return " ".join(re.sub(r"<[^<>]*>", " ", content).split())
     text = "".join(parser.parts)
     if not paragraphs:
         return " ".join(text.split())
@@ -54,9 +61,19 @@ def page_text(content: str, *, paragraphs: bool = False) -> str:
 
 def markdown_text(content: str) -> str:
     """Return the words of Markdown: without front matter, addresses, tags and marks."""
+    content = _without_comments(content)
     for mark, instead in _MARKS:
         content = mark.sub(instead, content)
     return content.strip()
+
+
+def _without_comments(content: str) -> str:
+    """Return Markdown with a blank for each comment; one without an end is none."""
+    parts, at = [], 0
+    while (begin := content.find("<!--", at)) >= 0 and (end := content.find("-->", begin)) >= 0:
+        parts.append(content[at:begin])
+        at = end + len("-->")
+    return " ".join([*parts, content[at:]])
 
 
 class _Reader(HTMLParser):

@@ -12,6 +12,7 @@ MISSING = (
     *("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"),
     *("-", "\u2212", "\u2013", "\u2014", "#N/A", "#NV", "\\N", "k. A.", "k.A."),
 )
+GAPS, WORDS = pa.array(MISSING), pa.array(MISSING[1:])
 SPACES = "'\u2019 \u00a0\u2009\u202f"  # between thousands, beside the comma and the point
 PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 POINT = rf"^[-+]?([1-9]\d{{0,2}}([,{SPACES}]\d{{3}})+(\.\d+)?|\d+\.?\d*([eE][-+]?\d+)?|\.\d+)$"
@@ -53,7 +54,7 @@ class Cells:
     @property
     def there(self) -> Any:
         """The cells that are not missing, as they are written."""
-        return self.trimmed.filter(pc.invert(pc.is_in(self.trimmed, pa.array(MISSING))))
+        return self.trimmed.filter(pc.invert(pc.is_in(self.trimmed, GAPS)))
 
 
 def with_numbers(columns: dict[str, Any], *, commas: bool) -> tuple[dict[str, Any], list[str]]:
@@ -89,7 +90,8 @@ def could_be_number(cell: str) -> bool:
 
 def _cells(column: Any) -> Cells | None:
     """Return the cells of a column, or None if they are not all numbers, or if none is there."""
-    for part in (column.slice(0, 100), column):  # most columns of text say so soon
+    few = [column.slice(0, 100)] if len(column) > 100 else []
+    for part in (*few, column):  # most columns of text say so soon
         trimmed = pc.fill_null(pc.utf8_trim_whitespace(part), "")
         bare = _without_unit(Cells(trimmed, None, frozenset()).there)
         if bare is None or pc.any(pc.match_substring_regex(bare, PADDED)).as_py():
@@ -142,7 +144,7 @@ def _cast(cells: Cells, style: str) -> Any:
     lost = pc.count_distinct(numbers).as_py() < pc.count_distinct(cells.bare).as_py()
     if not whole and lost:
         return None
-    there = pc.invert(pc.is_in(cells.trimmed, pa.array(MISSING)))
+    there = pc.invert(pc.is_in(cells.trimmed, GAPS))
     places = pc.if_else(there, pc.subtract(pc.cumulative_sum(pc.cast(there, pa.int64())), 1), None)
     return pc.take(numbers, places)
 
@@ -170,8 +172,10 @@ def _said_doubtful(cells: dict[str, Cells], read: dict[str, str]) -> list[str]:
     """Say which columns have points that may part thousands, in a file with semicolons."""
     said = []
     for name, own in cells.items():
-        if own.is_ambiguous and read[name] == "point" and _all_match(own.bare, PLAIN):
-            cell = own.there.filter(pc.match_substring(own.there, "."))[0].as_py()
+        points = own.there.filter(pc.match_substring(own.there, "."))  # 1e5 has none
+        plain = own.is_ambiguous and read[name] == "point" and _all_match(own.bare, PLAIN)
+        if plain and len(points):
+            cell = points[0].as_py()
             whole = own.bare[pc.index(own.there, cell).as_py()].as_py().replace(".", "")
             said.append(f"{name!r} ({cell} could be {whole})")
     if not said:
@@ -186,7 +190,7 @@ def _said_missing(cells: dict[str, Cells]) -> list[str]:
     """Say which words were taken for missing numbers."""
     words: Counter[str] = Counter()
     for own in cells.values():
-        gone = own.trimmed.filter(pc.is_in(own.trimmed, pa.array(MISSING[1:])))
+        gone = own.trimmed.filter(pc.is_in(own.trimmed, WORDS))
         words.update(gone.to_pylist())
     which = ", ".join(f"{word!r} in {n:,} cell{'s' * (n != 1)}" for word, n in words.most_common())
     return [f"taken as missing numbers: {which}"] if which else []

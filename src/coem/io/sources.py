@@ -14,6 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from coem.io.unpacking import Bounded, TooLarge
+
 CHUNK = 1 << 22
 MAGIC = {
     b"\x1f\x8b": ".gz",
@@ -21,6 +23,7 @@ MAGIC = {
     b"PAR1": ".parquet",
     b"PK\x03\x04": ".xlsx",
 }
+PACKED = (".gz", ".zst")
 WHOLE = (".json", ".parquet", ".xlsx")  # no tables of lines
 
 
@@ -52,12 +55,10 @@ def read_file(path: Path, suffix: str, packed: str, max_line: int) -> Content:
     """Return the content of a file, unpacked if `packed` is ``.gz`` or ``.zst``."""
     limit = None if suffix in WHOLE else max_line
     with _explained(path):
-        if packed == ".gz":
-            with gzip.open(path, "rb") as file:
-                return _read(file, str(path), suffix, limit)
-        if packed == ".zst":
-            with pa.OSFile(str(path)) as raw, pa.CompressedInputStream(raw, "zstd") as file:
-                return _read(file, str(path), suffix, limit)
+        if packed:
+            size = path.stat().st_size
+            with _unpacked(path, packed) as file:
+                return _read(Bounded(file, size), str(path), suffix, limit)
         with open(path, "rb") as file:
             return _read(file, str(path), suffix, limit)
 
@@ -69,13 +70,22 @@ def read_stdin(max_line: int) -> Content:
     kind = next((kind for magic, kind in MAGIC.items() if first.startswith(magic)), "")
     with _explained(source):
         content = _read(stream, source, kind, None if kind else max_line, first)
-        if kind == ".gz":
-            with gzip.open(io.BytesIO(content.data)) as file:
-                content = _read(file, source, "", max_line)
-        if kind == ".zst":
-            with pa.CompressedInputStream(pa.BufferReader(content.data), "zstd") as file:
-                content = _read(file, source, "", max_line)
+        if kind in PACKED:
+            with _unpacked(io.BytesIO(content.data), kind) as file:
+                return _read(Bounded(file, len(content.data)), source, "", max_line)
     return content
+
+
+@contextmanager
+def _unpacked(packed: Any, how: str) -> Iterator[Any]:
+    """Open a path or a file of bytes that is packed."""
+    if how == ".gz":
+        with gzip.open(packed, "rb") as file:
+            yield file
+        return
+    raw = pa.OSFile(str(packed)) if isinstance(packed, Path) else pa.PythonFile(packed, "r")
+    with raw, pa.CompressedInputStream(raw, "zstd") as file:
+        yield file
 
 
 @contextmanager
@@ -87,6 +97,8 @@ def _explained(source: Any) -> Iterator[None]:
         raise TableError(f"there is no file {source}{_meant(Path(source))}") from error
     except PermissionError as error:
         raise TableError(f"{source}: no permission to read it; ask its owner (chmod +r)") from error
+    except TooLarge as error:
+        raise TableError(f"{source} {error}") from error
     except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException, OSError) as error:
         raise TableError(
             f"{source} is damaged or cut short ({_short(error)}); fetch it again"

@@ -10,26 +10,36 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as parquet
 
-from coem.io.delimited import check_delimiter, check_unique, read_delimited
+from coem.io.delimited import (
+    check_delimiter,
+    check_short,
+    check_unique,
+    read_delimited,
+    unique_names,
+)
 from coem.io.encodings import SAMPLE, decode, said_of
 from coem.io.excel import read_excel
 from coem.io.folders import as_text, read_folder
+from coem.io.formulas import as_text_cells
 from coem.io.json_lines import read_json, read_json_lines
 from coem.io.rows import Bad, Parsed
-from coem.io.sources import Content, TableError, check_there, read_file, read_stdin
+from coem.io.sources import PACKED, Content, TableError, check_there, read_file, read_stdin
+from coem.io.unpacking import TooLarge, most_unpacked
 from coem.io.whole import new_file
 
 __all__ = ["Table", "TableError", "read_table", "write_table"]
 
 KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet")
 WRITTEN = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
-PACKED = (".gz", ".zst")
+DELIMITED = (".csv", ".tsv")
 SHEETS = (".xls", ".xlsb", ".ods", ".numbers")  # which the programs that write them can save anew
 ZIP = b"PK\x03\x04"
 MAX_LINE = 64 << 20  # bytes
+ROWS = 1 << 16  # of a parquet file that are read at once
 KNOWN = (
     "csv, tsv, jsonl, ndjson, json, xlsx, parquet (each also .gz or .zst), a folder of .txt, .md "
     "or .html, or - for stdin"
@@ -198,15 +208,35 @@ def _read_parquet(content: Content) -> Any:
     """Return the table of a parquet file, with text as plain strings."""
     source = content.source
     try:
-        data = parquet.ParquetFile(pa.BufferReader(content.data)).read()
-    except (pa.ArrowException, OSError) as error:
+        data = _bounded_batches(content)
+        data.validate(full=True)  # also that text is UTF-8, and that codes are in their lists
+        columns = [_plain(column) for column in data.columns]
+    except TooLarge as error:
+        raise TableError(f"{source} {error}") from error
+    except (pa.ArrowException, OSError, ValueError) as error:  # also names that are no UTF-8
         reason = " ".join(str(error).split())[:120]
-        raise TableError(f"{source} is no parquet file, or damaged ({reason})") from error
+        raise TableError(
+            f"{source} is no parquet file, or damaged ({reason}); write it again"
+        ) from error
     check_unique(data.column_names, source)
+    check_short(data.column_names, source, "shorten it")
     if data.num_columns == 0 or data.num_rows == 0:
         raise TableError(f"{source} has no {'rows' if data.num_columns else 'columns'}")
-    columns = [_plain(column) for column in data.columns]
-    return pa.table(columns, names=data.column_names)
+    found = pa.table(columns, names=unique_names(data.column_names))
+    _check_times(found, source)
+    return found
+
+
+def _bounded_batches(content: Content) -> Any:
+    """Return all rows of a parquet file, in parts: a few bytes can stand for millions of rows."""
+    file = parquet.ParquetFile(pa.BufferReader(content.data))
+    batches, left = [], most_unpacked(len(content.data))
+    for batch in file.iter_batches(ROWS):
+        left -= batch.nbytes
+        if left < 0:
+            raise TooLarge(len(content.data))
+        batches.append(batch)
+    return pa.Table.from_batches(batches, file.schema_arrow)
 
 
 def _plain(column: Any) -> Any:
@@ -214,7 +244,23 @@ def _plain(column: Any) -> Any:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     texts = (pa.types.is_large_string, pa.types.is_string_view, pa.types.is_string)
     wanted = pa.string() if any(is_text(kind) for is_text in texts) else kind
-    return column if wanted == column.type else column.cast(wanted)
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":  # Python's times have microseconds
+        wanted = pa.timestamp("us", kind.tz)
+    return column if wanted == column.type else column.cast(wanted, safe=wanted.id != kind.id)
+
+
+def _check_times(data: Any, source: str) -> None:
+    """Refuse dates and times that Python has not, such as the year 20000."""
+    for name, column in zip(data.column_names, data.columns, strict=True):
+        if not pa.types.is_temporal(column.type) and not pa.types.is_nested(column.type):
+            continue
+        try:
+            column.to_pylist() if pa.types.is_nested(column.type) else pc.min_max(column).as_py()
+        except Exception as error:  # OverflowError, KeyError of a zone, and others of pyarrow
+            raise TableError(
+                f"{source}: column {name!r} has a date or time that cannot be read ({error}); mend "
+                "it, or leave the column out"
+            ) from error
 
 
 # -- plain text ---------------------------------------------------------------------------------
@@ -235,7 +281,7 @@ def _read_plain(content: Content, name: str, encoding: str | None) -> Table:
 # -- write --------------------------------------------------------------------------------------
 
 
-def write_table(data: Any, path: str | os.PathLike[str]) -> None:
+def write_table(data: Any, path: str | os.PathLike[str], *, safe: bool = False) -> None:
     """Write a `pyarrow.Table` to a file, whole or not at all, in place of what is there.
 
     Parameters
@@ -245,6 +291,9 @@ def write_table(data: Any, path: str | os.PathLike[str]) -> None:
     path : path
         Its extension says how: ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson``, ``.parquet``, each also
         ``.gz`` or ``.zst``.
+    safe : bool, default=False
+        Put an apostrophe before cells of a CSV that a spreadsheet would run as formulas. Numbers
+        are none.
 
     Raises
     ------
@@ -254,6 +303,7 @@ def write_table(data: Any, path: str | os.PathLike[str]) -> None:
         If the file cannot be written.
     """
     suffix, packed = _suffixes(Path(path), WRITTEN)
+    data = _made_safe(data) if safe and suffix in DELIMITED else data
     with new_file(path) as file:
         if not packed:
             WRITERS[suffix](data, file)
@@ -268,11 +318,18 @@ def write_table(data: Any, path: str | os.PathLike[str]) -> None:
         file.write(sink.getvalue())
 
 
-def table_as(suffix: str, data: Any) -> bytes:
+def table_as(suffix: str, data: Any, *, safe: bool = False) -> bytes:
     """Return the bytes that `write_table` would write to a file with this extension."""
+    data = _made_safe(data) if safe and suffix in DELIMITED else data
     sink = io.BytesIO()
     WRITERS[suffix](data, sink)
     return sink.getvalue()
+
+
+def _made_safe(data: Any) -> Any:
+    """Return a table whose cells and names no spreadsheet takes for formulas."""
+    names = as_text_cells(pa.array(data.column_names, pa.string())).to_pylist()
+    return pa.table([as_text_cells(_flat(column)) for column in data.columns], names=names)
 
 
 def _write_csv(data: Any, file: Any, delimiter: str = ",") -> None:

@@ -159,6 +159,6 @@ def _ambiguous(ids: list[str], number: Callable[[int], int]) -> str | None:
         if not name:
             return f"row {number(row)} has none"
         if name in seen:
-            return f"rows {number(seen[name])} and {number(row)} are both called {name!r}"
+            return f"rows {number(seen[name])} and {number(row)} are both called {name!r:.60}"
         seen[name] = row
     return None

@@ -95,7 +95,7 @@ def _rows(found: Table, own: str) -> dict[str, int]:
         if name in rows:
             first, second = found.number(rows[name]), found.number(row)
             raise ValueError(
-                f"{found.source}: rows {first} and {second} are both of {name!r}; leave one of "
+                f"{found.source}: rows {first} and {second} are both of {name!r:.60}; leave one of "
                 "them out"
             )
         rows[name] = row
@@ -110,7 +110,9 @@ def _check_known(
     strange = [name for name in rows if name not in known]
     if not strange:
         return
-    shown = ", ".join(map(repr, strange[:SHOWN])) + (" ..." if len(strange) > SHOWN else "")
+    shown = ", ".join(f"{name!r:.60}" for name in strange[:SHOWN]) + (
+        " ..." if len(strange) > SHOWN else ""
+    )
     said = f"{found.source} has labels of {len(strange):,} ids that {documents.source} has not: "
     if not skip_bad or len(strange) == len(rows):
         advice = "use other ids" if len(strange) == len(rows) else "leave them out (skip_bad=True)"

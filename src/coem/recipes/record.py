@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from coem import report as pages
+from coem.io.formulas import n_formulas
 from coem.io.tables import write_table
 from coem.models import read_info, save
 from coem.recipes.defaults import FORMATS
@@ -32,12 +33,30 @@ SCHEMA = 1
 
 
 def write_run(
-    folder: Path, result: Any, *, format: str = "csv", report: bool = True, full: bool = False
-) -> None:
-    """Write all files of the result of a recipe: what it computed, and then names over it."""
-    _write_computed(folder, result.computed or result, format, report, full)
+    folder: Path,
+    result: Any,
+    *,
+    format: str = "csv",
+    report: bool = True,
+    full: bool = False,
+    safe_csv: bool = False,
+) -> int:
+    """Write all files of the result of a recipe: what it computed, and then names over it.
+
+    Return how many cells of .csv files a spreadsheet would run as formulas: none with `safe_csv`.
+    """
+    written = {"format": format, "report": report, "full": full, "safe_csv": safe_csv}
+    _write_computed(folder, result.computed or result, written)
     if result.naming:
         rewrite(folder, result, result.naming)
+    tables = tables_of(result, format).items()
+    return 0 if safe_csv else sum(n_formulas(t) for name, t in tables if name.endswith(".csv"))
+
+
+def tables_of(told: Any, format: str) -> dict[str, Any]:
+    """Return the tables of a result by the names of their files."""
+    rows = as_table(told.story.assignments, told.columns)
+    return {f"{ASSIGNMENTS}.{format}": rows, CLUSTERS: clusters(told.story)} | told.tables
 
 
 def rewrite(folder: Path, told: Any, naming: Any) -> None:
@@ -48,10 +67,10 @@ def rewrite(folder: Path, told: Any, naming: Any) -> None:
     """
     run = read_run(folder)
     computed, full = run["files"], bool(run["written"].get("full", False))
+    safe = bool(run["written"].get("safe_csv", False))
     (target,) = folder.glob(f"{ASSIGNMENTS}.*")
-    write_table(as_table(told.story.assignments, told.columns), target)
-    for name, more in ({CLUSTERS: clusters(told.story)} | told.tables).items():
-        write_table(more, folder / name)
+    for name, table in tables_of(told, target.suffix[1:]).items():
+        write_table(table, folder / name, safe=safe)
     if REPORT in computed:
         write_page(told, folder / REPORT, full=full)
     digests = {name: digest(folder / name) for name in computed if (folder / name).is_file()}
@@ -78,21 +97,19 @@ def renamed_files(folder: Path) -> dict[str, str]:
     return read_names(folder, own_names(folder)).files
 
 
-def _write_computed(folder: Path, result: Any, format: str, report: bool, full: bool) -> None:
+def _write_computed(folder: Path, result: Any, written: dict[str, Any]) -> None:
     story = result.story
     extra = {"names": [group.name for group in story.whole], **result.extra}
     documents = result.documents
     save(result.pipeline, folder / MODEL, extra=extra, fingerprint=documents.fingerprint)
-    rows = as_table(story.assignments, result.columns)
-    write_table(rows, folder / f"{ASSIGNMENTS}.{format}")
-    for name, more in ({CLUSTERS: clusters(story)} | result.tables).items():
-        write_table(more, folder / name)
+    for name, table in tables_of(result, written["format"]).items():
+        write_table(table, folder / name, safe=written["safe_csv"])
     lines = [to_json(record) for record in getattr(result.model, "history_", ())]
     (folder / TRACE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    if report:
-        write_page(result, folder / REPORT, full=full)
+    if written["report"]:
+        write_page(result, folder / REPORT, full=written["full"])
     # Names of files need not be text; the escapes are those of JSON, and lead back to the file.
-    told = _run_json(result, folder, {"format": format, "report": report, "full": full})
+    told = _run_json(result, folder, written)
     (folder / RUN).write_text(told, encoding="utf-8", errors="backslashreplace")
 
 

@@ -158,6 +158,7 @@ class Result:
         format: str = "csv",
         report: bool = True,
         full: bool = False,
+        safe_csv: bool = False,
     ) -> Path:
         """Write the folder that the program writes: model, tables, page, record of the run.
 
@@ -173,12 +174,15 @@ class Result:
             Write report.html, too.
         full : bool, default=False
             All documents with their whole texts on the page, however large it becomes.
+        safe_csv : bool, default=False
+            Put an apostrophe before cells of .csv files that a spreadsheet would run as formulas.
         """
         check_choice("format", format, FORMATS)
         if force:
             check_kept(Path(folder), self.names_from)
         with new_folder(folder, force=force, mark=RUN, names=FILES) as place:
-            write_run(place, self, format=format, report=report, full=full)
+            about = {"format": format, "report": report, "full": full, "safe_csv": safe_csv}
+            write_run(place, self, **about)
         return Path(folder)
 
 

@@ -53,8 +53,9 @@ def fill_gaps(table, specs, id_column):
 
     A column that is not there is empty in all rows. A table without any of the columns is an error.
     """
+    known = set(table.column_names)
     needed = {
-        view: [name for name in needed_columns(spec, id_column) if name not in table.column_names]
+        view: [name for name in needed_columns(spec, id_column) if name not in known]
         for view, spec in specs.items()
     }
     if not any(
@@ -62,12 +63,12 @@ def fill_gaps(table, specs, id_column):
         for view, spec in specs.items()
     ):
         check_columns(specs, table.column_names, id_column, fitted=True)
-    sentences = []
-    for view, names in needed.items():
-        for name in names:
-            sentences.append(
-                f"view {view!r}: there is no column {name!r} in the table; it counts as empty"
-            )
-            if name not in table.column_names:
-                table = table.append_column(name, pa.nulls(table.num_rows))
-    return table, sentences
+    sentences = [
+        f"view {view!r}: there is no column {name!r} in the table; it counts as empty"
+        for view, names in needed.items()
+        for name in names
+    ]
+    gaps = list(dict.fromkeys(name for names in needed.values() for name in names))
+    nothing = pa.nulls(table.num_rows)
+    columns = [*table.columns, *(nothing for _ in gaps)]
+    return pa.table(columns, names=[*table.column_names, *gaps]), sentences

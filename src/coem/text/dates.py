@@ -134,7 +134,7 @@ def read_dates(values, order=None):
     there = np.array([way is not None for way, _ in found])
     good = np.array([moment is not None for moment in read])
     others = [value for value, ok, is_ in zip(values, good, there, strict=True) if is_ and not ok]
-    bad = tuple(dict.fromkeys(others))[:EXAMPLE]
+    bad = tuple({repr(value): value for value in others}.values())[:EXAMPLE]  # lists have no hash
     if not good.any() or good.sum() < MOST * there.sum():
         _refuse(len(others), int(there.sum()), bad)
     slashes = US if month_first else BRITISH

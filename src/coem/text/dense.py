@@ -5,6 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 import numpy as np
+import numpy.lib.format as npy
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
@@ -120,10 +121,14 @@ def _from_json(array, name, view):
     for row, text in enumerate(array.to_pylist()):
         try:
             values = json.loads(text) if text and text.strip() else None
+            if not isinstance(values, list | None):  # text and objects have items, too
+                raise TypeError("no list")
             rows.append(None if values is None else [float(value) for value in values])
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise RowError(
-                view, row, f": {text!r:.60} in column {name!r} is no JSON list of numbers"
+                view,
+                row,
+                f": {text!r:.60} in column {name!r} is no JSON list of numbers; write [0.5, -1.2]",
             ) from error
     return pa.array(rows, pa.list_(pa.float64()))
 
@@ -164,15 +169,18 @@ def read_array(source, n_rows, view):
 
 
 def _load(path, view):
+    """Return the array of a .npy file, which must be as large as it says before it is read."""
     try:
-        return np.load(path, allow_pickle=False)
+        with open(path, "rb"):  # so that a file that is not there is told from a damaged one
+            pass
+        return np.array(npy.open_memmap(path, mode="r"))
     except FileNotFoundError:
         raise FileNotFoundError(f"view {view!r}: there is no file {path}") from None
     except OSError as error:
         raise ValueError(
             f"view {view!r}: {path} cannot be read ({error.strerror or error})"
         ) from error
-    except (ValueError, EOFError) as error:  # the message of NumPy advises to allow pickles
+    except Exception as error:  # whatever the bytes of a stranger make NumPy say
         raise ValueError(
             f"view {view!r}: {path} is no .npy file of numbers; write it with numpy.save"
         ) from error

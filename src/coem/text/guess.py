@@ -83,10 +83,11 @@ def guess_views(table, id_column=None):
     """
     guesses = guess_columns(table, id_column)
     sentences = [_sentence(name, guess) for name, guess in guesses.items()]
+    kinds = {kind: [n for n, found in guesses.items() if found.kind == kind] for kind in SECOND}
     views = {}
     for name, guess in guesses.items():
         if guess.kind in SECOND:
-            same = [other for other, found in guesses.items() if found.kind == guess.kind]
+            same = kinds[guess.kind]
             view = SECOND[guess.kind] if len(same) > 1 else name
             views[view] = {"kind": guess.kind, "columns": same}
         elif guess.kind is not None:

@@ -106,6 +106,7 @@ def check_columns(specs, names, id_column, *, fitted=False):
 
     After `fit` the links are known, so that the table needs its ids but no column of links.
     """
+    known = set(names)
     for view, spec in specs.items():
         columns = list(spec["columns"])
         if spec["kind"] == "inbound":
@@ -116,7 +117,7 @@ def check_columns(specs, names, id_column, *, fitted=False):
                 )
             columns = [id_column] if fitted else [*columns, id_column]
         for column in columns:
-            if column not in names:
+            if column not in known:
                 hint = f" (kinds are {', '.join(KINDS)})" if ":" in column else ""
                 raise ValueError(
                     f"view {view!r}: there is no column {column!r}{hint} in the table, which has "

@@ -54,9 +54,12 @@
 
   // -- the table to take away ---------------------------------------------------------------------
 
-  // A program for tables takes a text that begins so for a formula, and works it out.
+  // A program for tables takes a text that begins so for a formula, and works it out; io/formulas.py
+  // has the same patterns. A number is none.
+  const formula = /^(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/;
+  const number = /^\s*(?:[-+]?(?:\d[\d.,]*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?|[-+=@])\s*$/;
   const text = value => {
-    const safe = /^[\s]*[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+    const safe = formula.test(value) && !number.test(value) ? `'${value}` : value;
     return /[",\r\n']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
   const share = value => value == null ? "" : String(value / 1000);
