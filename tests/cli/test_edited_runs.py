@@ -104,6 +104,22 @@ def test_a_record_that_is_none(text, message, run, coem):
     assert "run it again" in told
 
 
+@pytest.mark.parametrize("agreement", [[], [[]], [[1.0], [1.0]], [[10**400]]])
+def test_a_table_of_another_shape(agreement, run, coem):
+    edit(run, stability=read_json(run / "run.json")["stability"] | {"agreement": agreement})
+    told = coem("report", run, code=1).stderr
+    assert "stability.agreement" in told
+    assert "is not what a run writes there; undo what was edited, or run it again" in told
+
+
+@pytest.mark.parametrize("trust", [-0.1, 1.5, "much"])
+def test_a_trust_that_is_no_share(trust, run, coem):
+    stability = read_json(run / "run.json")["stability"]
+    stability["table"][1]["trust"] = trust
+    edit(run, stability=stability)
+    assert "stability.table[1].trust is not what a run writes" in coem("report", run, code=1).stderr
+
+
 def test_an_argument_that_the_recipe_does_not_know(run, coem):
     edit(run, arguments=read_json(run / "run.json")["arguments"] | {"kk": 3})
     told = coem("rerun", run, code=1).stderr

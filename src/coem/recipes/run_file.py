@@ -16,6 +16,7 @@ TABLES = (CLUSTERS, SEGMENTS, *(f"{ASSIGNMENTS}.{form}" for form in FORMATS))
 FILES = (MODEL, TRACE, REPORT, RUN, NAMES, *TABLES)
 VERBS = ("cluster", "classify", "topics", "segment")  # that write such a folder
 SCHEMA = 1
+LARGEST = 2**63  # of a whole number
 
 # What run.json says. A type is a value of it, a tuple is one of several, a list is a list of
 # something, and a dict has fields: those with a ? need not be there, and * stands for any other.
@@ -85,7 +86,7 @@ def read_run(folder: Path) -> dict[str, Any]:
     schema, verb = told.get("schema"), told.get("verb")
     if type(schema) is int and schema > SCHEMA:
         raise ValueError(f"{path} was written by a newer coem; this one reads schema {SCHEMA}")
-    strange = misfit(told, RECORD)
+    strange = misfit(told, RECORD) or _uneven(told) or _untrue(told)
     if strange is not None:
         raise ValueError(
             f"{path} is no record of a run: {strange[:80]} is not what a run writes there; undo "
@@ -109,7 +110,8 @@ def misfit(value: Any, shape: Any, place: str = "it") -> str | None:
     if isinstance(shape, dict):
         return _misfit_of_fields(value, shape, place)
     same = value is None if shape is None else shape is object or type(value) is shape
-    return None if same else place
+    too_large = type(value) is int and abs(value) > LARGEST
+    return None if same and not too_large else place
 
 
 def _misfit_of_fields(value: Any, shape: dict[str, Any], place: str) -> str | None:
@@ -123,6 +125,32 @@ def _misfit_of_fields(value: Any, shape: dict[str, Any], place: str) -> str | No
         for key, item in value.items()
     )
     return _first(missing) or _first(faults)
+
+
+def _uneven(told: dict[str, Any]) -> str | None:
+    """Return which table or curve of a record is not of one length everywhere, or None."""
+    stability, held_out = (told.get(name) or {} for name in ("stability", "held_out"))
+    lengths = {}
+    if stability:
+        runs = stability["agreement"]
+        lengths["stability.agreement"] = {len(runs), *map(len, runs)}
+    if held_out:
+        classes = len(held_out["classes"])
+        lengths["held_out.table"] = {classes, *map(len, held_out["table"])}
+    for name, part in (("stability", stability), ("held_out", held_out)):
+        curve = part.get("reliability")
+        if curve:
+            bins = {len(curve[key]) for key in ("confidence", "accuracy", "rows")}
+            lengths[f"{name}.reliability"] = bins
+    return _first(place for place, found in lengths.items() if len(found) > 1 or 0 in found)
+
+
+def _untrue(told: dict[str, Any]) -> str | None:
+    """Return which trust of a record is no share, or None."""
+    table = (told.get("stability") or {"table": []})["table"]
+    trusts = [row.get("trust") for row in table]
+    wrong = (i for i, trust in enumerate(trusts) if trust is not None and not 0 <= trust <= 1)
+    return _first(f"stability.table[{i}].trust" for i in wrong)
 
 
 def _first(found: Any) -> str | None:
