@@ -125,6 +125,7 @@ def test_a_disk_that_is_full_in_the_end(old, tmp_path, monkeypatch):
 
 
 def test_the_old_one_comes_back_if_the_new_one_cannot_take_its_name(old, tmp_path, monkeypatch):
+    monkeypatch.setattr("coem.io._swap.exchange", lambda one, other: False)
     rename = Path.rename
 
     def fail(self, target):
@@ -157,7 +158,7 @@ with new_folder(sys.argv[1], force=True) as folder:
 
 
 @pytest.mark.slow
-def test_a_killed_process_leaves_what_can_be_told_and_does_no_harm(old, tmp_path):
+def test_what_a_killed_process_leaves_goes_the_next_time(old, tmp_path):
     done = subprocess.run([sys.executable, "-c", KILLED, old], check=False)
     assert done.returncode == 9
     left, run = names(tmp_path)
@@ -168,6 +169,7 @@ def test_a_killed_process_leaves_what_can_be_told_and_does_no_harm(old, tmp_path
     with new_folder(old, force=True) as folder:
         (folder / "file").write_text("new")
     assert names(old) == ["file"]
+    assert names(tmp_path) == ["run"]
 
 
 def test_a_link_to_a_folder(old, tmp_path):

@@ -1,6 +1,7 @@
 """Models that were saved by a run, and the documents that they were fitted on."""
 
 import os
+from collections.abc import Container
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,8 @@ from coem.recipes.documents import Documents, Renamed, read_documents
 from coem.recipes.encoders import embeds_of, encoding, prepare
 from coem.recipes.names import read_names
 from coem.recipes.paragraphs import Sequences, cut, read_how
-from coem.recipes.record import MODEL, RUN, as_table, digest, known_as, read_run
+from coem.recipes.record import as_table, changed_files, known_as
+from coem.recipes.run_file import MODEL, RUN, check_model, digest, read_run
 from coem.recipes.settings import READING
 from coem.report import Naming
 
@@ -55,6 +57,8 @@ def load_model(path: Path, encoder: str | None = None) -> Saved:
     if not path.is_file():
         raise ValueError(f"there is no {path}")
     in_run = (path.parent / RUN).is_file() and path.name == MODEL
+    if in_run:
+        check_model(path.parent, read_run(path.parent))
     pipeline, told = coem.load(path, fill=_encoder(path, encoder, in_run)), coem.read_info(path)
     steps = getattr(pipeline, "steps", [])
     if len(steps) != 2 or not hasattr(steps[0][1], "vocabulary_"):
@@ -174,6 +178,13 @@ def _check_vectors(saved: Saved, name: str, file: str) -> None:
             f"view {name!r}: {file} has changed since the fit; if it is what you want, hand it in "
             f"with --view {name}={file}"
         )
+
+
+def tell_changes(run: Path, told: dict[str, Any], talk: Talk, names: Container[str]) -> None:
+    """Say which of some files of a run are no longer what it wrote."""
+    for name, what in changed_files(run, told).items():
+        if name in names:
+            talk.note(f"note: {run / name} {what}")
 
 
 def changed(told: dict[str, Any], documents: Documents, vectors: tuple[str, ...]) -> list[str]:

@@ -5,14 +5,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from coem.cli._process import will_write
 from coem.cli._talk import Talk, table
 
 
 def naming_of(run: Path) -> Any:
     """Return what the groups of a run are called; raise if they are classes."""
     from coem.recipes.names import read_names
-    from coem.recipes.record import own_names, read_run
+    from coem.recipes.record import own_names
     from coem.recipes.result import NO_NAMES
+    from coem.recipes.run_file import read_run
 
     if read_run(run)["verb"] == "classify":
         raise ValueError(NO_NAMES)
@@ -24,17 +26,19 @@ def keep(run: Path, naming: Any, talk: Talk, options: dict[str, Any]) -> None:
 
     The options `source`, `vectors` and `encoder` say where its documents and vectors are.
     """
-    from coem.recipes.names import Names, write_names
+    from coem.recipes.names import NAMES, Names, write_names
     from coem.recipes.record import renamed_files, rewrite
+    from coem.recipes.run_file import read_run
 
-    before = renamed_files(run)
-    write_names(run, Names(naming, before))
+    told = read_run(run)
+    will_write(run / NAMES, *(run / name for name in told["files"]))
+    write_names(run, Names(naming, renamed_files(run, told)))
     try:
-        told = _told(run, talk, options["source"], options["vectors"], options["encoder"])
+        again = _told(run, talk, options["source"], options["vectors"], options["encoder"])
     except (ValueError, OSError, ImportError) as error:
         talk.note(f"note: the tables and the page of {run} are as they were: {error}")
         return
-    rewrite(run, told, naming)
+    rewrite(run, again, naming)
 
 
 def _told(
@@ -42,9 +46,10 @@ def _told(
 ) -> Any:
     """Return what the tables and the page of a run say, from its model and its documents."""
     from coem.cli import _models
-    from coem.recipes.record import read_run
+    from coem.recipes.run_file import read_run
 
     told, saved = read_run(run), _models.load_model(run, encoder)
+    _check_tables(run, told)
     documents = _models.documents_of(saved, source, talk)
     new = _models.changed(told, documents, vectors)
     if new:
@@ -52,6 +57,19 @@ def _told(
     views = _models.views_of(saved, documents, vectors, talk)
     fields = TOLD[told["verb"]](run, told, saved, documents, views)
     return SimpleNamespace(**{"columns": {}, "tables": {}, "page": None, **fields})
+
+
+def _check_tables(run: Path, told: dict[str, Any]) -> None:
+    """Refuse to replace a table that somebody else changed."""
+    from coem.recipes.record import changed_files
+    from coem.recipes.run_file import TABLES
+
+    for name in changed_files(run, told):
+        if name in TABLES and (run / name).is_file():
+            raise ValueError(
+                f"{run / name} was changed after the run, and that would be lost; put back what "
+                f"the run wrote, or make a new run of it with coem rerun {run} --out NEW"
+            )
 
 
 def _groups(run: Path, *about: Any) -> dict[str, Any]:
@@ -88,10 +106,13 @@ def _segments(run: Path, told: Any, saved: Any, documents: Any, views: Any) -> d
 TOLD = {"cluster": _groups, "topics": _topics, "segment": _segments}
 
 
-def listed(run: Path, naming: Any) -> tuple[str, list[dict[str, Any]]]:
+def listed(run: Path, naming: Any, talk: Talk) -> tuple[str, list[dict[str, Any]]]:
     """Return the groups of a run with their names, in words and as data."""
+    from coem.cli import _models
     from coem.recipes.matching import labels_by_id
+    from coem.recipes.run_file import TABLES, read_run
 
+    _models.tell_changes(run, read_run(run), talk, TABLES)
     sizes = Counter(labels_by_id(run).values())
     groups = [g for g in range(len(naming.own)) if naming.into[g] == g]
     data = [

@@ -81,6 +81,23 @@ config_option = click.option(
     help="Options in a file: `k = 20`, or under [cluster] for one verb.",
 )
 
+
+class RunPath(click.Path):
+    """A run or a model file that is there; what a killed process moved away is put back."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the path."""
+        if not os.path.exists(value):
+            from coem.io.whole import recover
+
+            recover(value)
+            recover(os.path.dirname(os.path.abspath(value)))
+        return super().convert(value, param, ctx)
+
+
+RUN_FOLDER = RunPath(exists=True, file_okay=False, path_type=Path)
+RUN_OR_MODEL = RunPath(exists=True, path_type=Path)
+
 source_argument = click.argument("source", metavar="FILE", type=click.Path(path_type=str))
 
 reading_options = options(

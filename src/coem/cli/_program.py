@@ -1,20 +1,19 @@
 """The program: finds the verb, and turns what goes wrong into one sentence and an exit code."""
 
+import errno
 import io
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
-from types import FrameType
 from typing import Any, NoReturn
 
 import click
 
-from coem.cli._talk import PLACE, STOPPED, harmless, in_options
+from coem.cli._process import Terminated, open_streams, stopping_when_told, written
+from coem.cli._talk import PLACE, harmless, in_options
 
 # In the order in which a newcomer meets them.
 VERBS = (
@@ -40,8 +39,16 @@ ERROR, NOT_CONVERGED = 1, 3  # exit codes; 2 is click's own, for usage
 INTERRUPTED = 128  # and the number of the signal, as shells have it
 
 
-class Terminated(KeyboardInterrupt):
-    """Somebody asked the program to end: what Ctrl-C undoes is undone then, too."""
+# What to do about what a system says of a file.
+HINTS = {
+    errno.ELOOP: "the link leads to itself; name another place",
+    errno.ENAMETOOLONG: "choose a shorter one",
+    errno.ENOSPC: "free some space, and run it again",
+    errno.EACCES: "name a place that you may use",
+    errno.EROFS: "name another place",
+    errno.ENOTDIR: "a part of it is a file; name another place",
+    errno.EISDIR: "name a file",
+}
 
 
 class Verbs(click.Group):
@@ -49,6 +56,7 @@ class Verbs(click.Group):
 
     def main(self, *args: Any, **settings: Any) -> Any:
         """Run the program."""
+        open_streams()
         # A letter that a terminal has not must not cost the result of a run.
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
@@ -78,7 +86,7 @@ class Verbs(click.Group):
     def invoke(self, context: click.Context) -> Any:
         """Run a verb; what a user can mend is told in one sentence, without a traceback."""
         try:
-            with _stopping_when_told():
+            with stopping_when_told():
                 return super().invoke(context)
         except click.ClickException as error:
             error.message = harmless(error.message)
@@ -87,10 +95,9 @@ class Verbs(click.Group):
             raise
         except KeyboardInterrupt as error:
             # Threads may still be at work in a kernel, and would be torn down under it.
-            left = context.meta.get(STOPPED, "nothing was written")
-            click.echo(f"coem: stopped; {left}", err=True)
+            click.echo(harmless(f"coem: stopped; {written(context)}"), err=True)
             sys.stdout.flush()
-            told = signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT
+            told = error.number if isinstance(error, Terminated) else signal.SIGINT
             os._exit(INTERRUPTED + told)
         except BrokenPipeError:
             # Whoever read the output has enough; nothing more can be said to them.
@@ -102,31 +109,14 @@ class Verbs(click.Group):
             fail(error, context.meta.get(PLACE))
 
 
-@contextmanager
-def _stopping_when_told() -> Iterator[None]:
-    """Let SIGTERM be an exception, so that nothing half written is left behind."""
-    if threading.current_thread() is not threading.main_thread():  # signals are not its business
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
-
-
-def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    signal.signal(number, signal.SIG_IGN)  # once is enough: a second one would cut the cleaning up
-    raise Terminated
-
-
 def fail(error: Exception, place: Callable[[int], str] | None) -> NoReturn:
     """End with the sentence that tells of an error; `place` says where a row is in a file."""
     if isinstance(error, MemoryError):
         text = "there is not enough memory; use fewer rows, or --max-features for fewer words"
     elif isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
-        text = f"{where}{error.strerror.lower()}"
+        hint = f"; {HINTS[error.errno]}" if error.errno in HINTS else ""
+        text = f"{where}{error.strerror.lower()}{hint}"
     elif isinstance(error, ValueError | TypeError | ImportError | OSError):
         text = in_options(str(error) if place is None else _placed(error, place))
     else:

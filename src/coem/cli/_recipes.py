@@ -1,15 +1,18 @@
 """From options to a recipe, and from its result to a folder."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from coem.cli._process import will_write
 from coem.cli._program import NOT_CONVERGED
 from coem.cli._talk import Talk
 from coem.recipes.names import check_kept
-from coem.recipes.record import FILES, REPORT, RUN, write_run
+from coem.recipes.record import write_run
+from coem.recipes.run_file import FILES, REPORT, RUN
 
 # Options that are no matter of what is found.
 OWN = {"source", "out", "force", "form", "no_report", "full", "safe_csv"}
@@ -43,7 +46,8 @@ def place(options: dict[str, Any]) -> Path:
     """Return the folder that results go to."""
     if options["out"] is not None:
         return Path(options["out"])
-    name = "stdin" if options["source"] == "-" else Path(options["source"]).resolve().name
+    source = options["source"]
+    name = "stdin" if source == "-" else os.path.basename(os.path.realpath(source))
     return Path(f"coem-{name.split('.')[0] or 'run'}")
 
 
@@ -58,8 +62,9 @@ def _new_run(options: dict[str, Any]) -> Iterator[Path]:
     target = place(options)
     if options["force"]:
         check_kept(target, options.get("names_from"))
-    if Path(options["source"]).resolve().parent == target.resolve():
+    if os.path.dirname(os.path.realpath(options["source"])) == os.path.realpath(target):
         raise ValueError(f"{options['source']} is in {target}; name another folder with --out")
+    will_write(target)
     try:
         with new_folder(target, force=options["force"], mark=RUN, names=FILES) as folder:
             yield folder

@@ -13,7 +13,6 @@ import click
 from coem.recipes.listener import Listener, duration
 
 PLACE = "coem.cli.place"  # in the context: what tells where a row of the documents is
-STOPPED = "coem.cli.stopped"  # in the context: what a verb that is stopped has written, in words
 
 # Names and labels are those of a file of anybody: a terminal obeys what is written in them. Signs
 # that turn the direction of writing make a line look like another one.

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from coem.cli._options import talk_options
+from coem.cli._options import RUN_FOLDER, talk_options
 from coem.cli._talk import Talk, table
 
 EXAMPLE = """\b
@@ -21,7 +21,7 @@ Examples:
     metavar="RUN RUN...",
     nargs=-1,
     required=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=RUN_FOLDER,
 )
 @talk_options
 def command(runs: tuple[Path, ...], quiet: bool, as_json: bool) -> None:
@@ -32,8 +32,9 @@ def command(runs: tuple[Path, ...], quiet: bool, as_json: bool) -> None:
     same documents, views, settings and number of groups. Those of other runs measure different
     things, and are not shown.
     """
+    from coem.cli import _models
     from coem.recipes.matching import labels_by_id
-    from coem.recipes.record import read_run
+    from coem.recipes.run_file import TABLES, read_run
 
     talk = Talk(quiet=quiet, as_json=as_json)
     if len(runs) < 2:
@@ -41,6 +42,8 @@ def command(runs: tuple[Path, ...], quiet: bool, as_json: bool) -> None:
     told = [read_run(run) for run in runs]
     if len({run["fingerprint"] for run in told}) > 1:
         talk.note("note: the runs are of different files; rows are matched by their ids")
+    for run, record in zip(runs, told, strict=True):
+        _models.tell_changes(run, record, talk, TABLES)
     labels = [labels_by_id(run) for run in runs]
     ranks, reason = _ranks(told)
     text, rows = _figures(runs, told, ranks)

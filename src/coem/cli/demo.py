@@ -8,6 +8,7 @@ import click
 import numpy as np
 
 from coem.cli._options import talk_options
+from coem.cli._process import will_write
 from coem.cli._talk import Talk, table
 
 EXAMPLE = """\b
@@ -36,6 +37,7 @@ def command(out: Path, quiet: bool, as_json: bool) -> None:
     file = out / FILE
     if out.exists() and any(out.iterdir()) and not file.is_file():
         raise ValueError(f"{out} is there, and not from a demo; choose another folder with --out")
+    will_write(file)
     talk.note("reading the standard library ...")
     written = _write_table(file)
     options = _options(file, len(set(written["chapter"])), out / GROUPS)
@@ -128,7 +130,7 @@ def shown(options: dict[str, Any]) -> str:
 
 
 def _told(figures: dict[str, Any], options: dict[str, Any]) -> str:
-    from coem.recipes.record import REPORT
+    from coem.recipes.run_file import REPORT
 
     scores = [
         ["words alone", *(figures[f"words_{name}"] for name in ("entropy", "nmi", "accuracy"))],

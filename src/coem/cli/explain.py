@@ -1,11 +1,11 @@
 """``coem explain``: why a document is where it is."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from coem.cli._options import (
+    RUN_OR_MODEL,
     config_option,
     other_text_option,
     reading_options,
@@ -22,7 +22,7 @@ Examples:
 
 
 @click.command("explain", epilog=EXAMPLE)
-@click.argument("model", metavar="MODEL|RUN", type=click.Path(exists=True, path_type=Path))
+@click.argument("model", metavar="MODEL|RUN", type=RUN_OR_MODEL)
 @click.option("--id", "wanted", required=True, help="The document.")
 @click.option("--file", "source", metavar="FILE", help="Where it is. [the file of the run]")
 @click.option("-n", "--words", type=click.IntRange(1), default=10, show_default=True)

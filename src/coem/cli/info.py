@@ -25,7 +25,7 @@ Examples:
 @talk_options
 def command(**options: Any) -> None:
     """Show the columns of a file and the views guessed from them, or what a model is made of."""
-    from coem.recipes.record import RUN
+    from coem.recipes.run_file import RUN
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     path = Path(options["source"])
@@ -38,7 +38,7 @@ def command(**options: Any) -> None:
 
 
 def _of_run(path: Path, talk: Talk) -> None:
-    from coem.recipes.record import read_run
+    from coem.recipes.run_file import read_run
 
     told = read_run(path)
     rows = [[key, _short(told[key])] for key in ("verb", "source", "rows", "seed", "seconds")]

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from coem.cli._options import talk_options, vectors_options
+from coem.cli._options import RUN_FOLDER, talk_options, vectors_options
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
@@ -18,7 +18,7 @@ Examples:
 
 
 @click.command("merge", epilog=EXAMPLE)
-@click.argument("run", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("run", metavar="RUN", type=RUN_FOLDER)
 @click.argument("groups", metavar="[GROUP]...", nargs=-1, type=click.IntRange(0))
 @click.option("--name", help="What the group is called. [the names of its parts]")
 @click.option("--undo", is_flag=True, help="Part them again: the group GROUP, or all.")
@@ -45,13 +45,13 @@ def command(
     _check_verb(run)
     naming = _parted(naming, groups) if undo else naming.merge(groups, name)
     _names.keep(run, naming, talk, options)
-    talk.result(*_names.listed(run, naming))
+    talk.result(*_names.listed(run, naming, talk))
 
 
 def _check_verb(run: Path) -> None:
     """Refuse a run whose groups cannot be merged."""
-    from coem.recipes.record import read_run
     from coem.recipes.result import NO_MERGE
+    from coem.recipes.run_file import read_run
 
     if read_run(run)["verb"] == "segment":
         raise ValueError(NO_MERGE)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from coem.cli._options import talk_options, vectors_options
+from coem.cli._options import RUN_FOLDER, talk_options, vectors_options
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
@@ -33,7 +33,7 @@ def _named(
 
 
 @click.command("name", epilog=EXAMPLE)
-@click.argument("run", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("run", metavar="RUN", type=RUN_FOLDER)
 @click.argument("names", metavar="[GROUP=NAME]...", nargs=-1, callback=_named)
 @click.option("--reset", is_flag=True, help="Take back all names and merges.")
 @click.option("--file", "source", metavar="FILE", help="The documents, if they have moved.")
@@ -55,4 +55,4 @@ def command(run: Path, names: dict[int, str], reset: bool, **options: Any) -> No
     if reset or names:
         naming = type(naming)(naming.own) if reset else naming.name(names)
         _names.keep(run, naming, talk, options)
-    talk.result(*_names.listed(run, naming))
+    talk.result(*_names.listed(run, naming, talk))

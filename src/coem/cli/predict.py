@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from coem.cli._options import (
+    RUN_OR_MODEL,
     config_option,
     other_text_option,
     plain_option,
@@ -15,6 +16,7 @@ from coem.cli._options import (
     talk_options,
     vectors_options,
 )
+from coem.cli._process import will_write
 from coem.cli._talk import Talk
 from coem.recipes.defaults import FORMATS
 
@@ -27,7 +29,7 @@ Examples:
 
 
 @click.command("predict", epilog=EXAMPLE)
-@click.argument("model", metavar="MODEL", type=click.Path(exists=True, path_type=Path))
+@click.argument("model", metavar="MODEL", type=RUN_OR_MODEL)
 @source_argument
 @click.option(
     "--out",
@@ -75,12 +77,15 @@ def command(**options: Any) -> None:
 
 def _check_target(out: Path | None, force: bool) -> None:
     """Refuse a file that is there, or of no known kind, before any work."""
+    from coem.io.whole import is_stream
+
     if out is None:
         return
     if out.suffix.lstrip(".") not in FORMATS:
         raise click.BadParameter(f"{out} must end in .csv, .jsonl or .parquet", param_hint="--out")
-    if out.exists() and not force:
+    if out.exists() and not is_stream(out) and not force:
         raise ValueError(f"{out} is there already; --force replaces it")
+    will_write(out)
 
 
 def _write(rows: Any, out: Path | None, talk: Talk, *, safe: bool) -> None:

@@ -1,11 +1,13 @@
 """``coem report``: the page about a run, made again."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from coem.cli._options import full_option, talk_options, vectors_options
+from coem.cli._options import RUN_FOLDER, full_option, talk_options, vectors_options
+from coem.cli._process import will_write
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
@@ -18,7 +20,7 @@ EXAMPLES = 5  # as in `tell`, so that the page of a run can be made again
 
 
 @click.command("report", epilog=EXAMPLE)
-@click.argument("run", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("run", metavar="RUN", type=RUN_FOLDER)
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="[report.html in RUN]")
 @click.option("--file", "source", metavar="FILE", help="The documents, if they have moved.")
 @vectors_options
@@ -34,7 +36,8 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     the documents are still the same.
     """
     from coem.cli import _models
-    from coem.recipes.record import REPORT, read_run
+    from coem.io.whole import is_stream
+    from coem.recipes.run_file import REPORT, TABLES, read_run
     from coem.report import write_report
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
@@ -43,14 +46,17 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     told, saved = read_run(run), _models.load_model(run, options["encoder"])
     documents = _models.documents_of(saved, options["source"], talk)
     new = _models.changed(told, documents, options["vectors"])
+    _models.tell_changes(run, told, talk, TABLES)
     for what in new:
         talk.note(f"note: {what}")
     was_full = bool(told["written"].get("full", False))
     full = options["full"] or was_full
     other = bool(new) or options["examples"] != EXAMPLES or full != was_full
-    other = other or target.resolve() != own.resolve()
-    if target.exists() and other and not options["force"]:
+    other = other or os.path.realpath(target) != os.path.realpath(own)
+    streamed = is_stream(target)  # of which nothing is replaced
+    if target.exists() and other and not streamed and not options["force"]:
         raise ValueError(f"{target} is there already; name another with --out, or use --force")
+    will_write(target)
     with talk.noting_warnings():
         views = _models.views_of(saved, documents, options["vectors"], talk)
     if told["verb"] == "segment":
@@ -61,7 +67,8 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
         about = told, saved, documents, views
         story = story_again(*about, n_examples=options["examples"], same=not new)
         write_report(story, target, full=full)
-    talk.result(str(target), {"report": str(target)})
+    if not streamed or talk.as_json:  # it may be where results are told
+        talk.result(str(target), {"report": str(target)})
     if options["show"]:
         click.launch(str(target))
 

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from coem.cli._options import talk_options
-from coem.cli._talk import STOPPED, Talk, table
+from coem.cli._process import STOPPED
+from coem.cli._talk import Talk, table
 
 EXAMPLE = """\b
 Examples:

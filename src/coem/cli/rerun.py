@@ -1,12 +1,14 @@
 """``coem rerun``: a run once more, and whether it comes out the same."""
 
 import tempfile
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import click
 
-from coem.cli._options import other_encoder_option, talk_options
+from coem.cli._options import RUN_FOLDER, other_encoder_option, talk_options
+from coem.cli._process import will_write
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
@@ -18,7 +20,7 @@ Examples:
 
 
 @click.command("rerun", epilog=EXAMPLE)
-@click.argument("run", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("run", metavar="RUN", type=RUN_FOLDER)
 @click.option("--out", metavar="DIR", type=click.Path(path_type=Path), help="Keep the new run.")
 @click.option("--file", "source", metavar="FILE", help="The documents, if they have moved.")
 @other_encoder_option
@@ -35,12 +37,14 @@ def command(
 
     Exits with 1 if it does.
     """
-    from coem.recipes.record import read_run
+    from coem.recipes.run_file import read_run
 
     talk = Talk(quiet=quiet, as_json=as_json)
     told = read_run(run)
     if out is not None and out.exists() and any(out.iterdir() if out.is_dir() else [out]):
         raise ValueError(f"{out} is there already; name a folder that is not")
+    if out is not None:
+        will_write(out)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run" if out is None else out
         _repeat(run, told, folder, source, encoder)
@@ -58,6 +62,7 @@ def _repeat(
     from coem import recipes
     from coem.recipes.documents import Renamed
     from coem.recipes.record import known_as, naming_in
+    from coem.recipes.run_file import RUN
 
     source = source or told["source"]
     if source is None:
@@ -68,6 +73,11 @@ def _repeat(
         if spec is None:
             raise ValueError(f"view {name!r} was an object in Python; repeat the run there")
     recipe = getattr(recipes, told["verb"])
+    for name in told["arguments"].keys() - signature(recipe).parameters.keys():
+        raise ValueError(
+            f"{run / RUN} has the argument {name!r:.80}, which coem {told['verb']} does not know; "
+            "take it out"
+        )
     documents = Renamed(source, *known_as(told))
     result = recipe(documents, **_arguments(run, told, encoder), listener=Talk(quiet=True))
     naming = naming_in(run)
@@ -106,23 +116,29 @@ def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
         before, after = old["versions"].get(name), new["versions"].get(name)
         if before != after:
             found.append(f"{name} is {after}, and was {before}")
-    for name in sorted(old["files"].keys() | new["files"].keys()):
-        if name not in new["files"] or name not in old["files"]:
-            found.append(f"{name} is in one run only")
-        elif old["files"][name] != new["files"][name]:
-            found.append(f"{name} differs")
-    return found
+    files = _differing_files(old["files"], new["files"])
+    return [*found, *(_other_instructions(old, new) if files else []), *files]
+
+
+def _differing_files(old: dict[str, str], new: dict[str, str]) -> list[str]:
+    alone = [f"{name} is in one run only" for name in sorted(old.keys() ^ new.keys())]
+    shared = sorted(old.keys() & new.keys())
+    return alone + [f"{name} differs" for name in shared if old[name] != new[name]]
+
+
+def _other_instructions(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Return why files may differ if the runs had other instruction sets; older runs say none."""
+    before, after = old.get("instruction_set"), new["instruction_set"]
+    if before in (None, after):
+        return []
+    return [
+        f"the instruction set is {after}, and was {before}: the bits are the same on one set only; "
+        f"COEM_ISA={before} in the environment takes that one, if the processor has it"
+    ]
 
 
 def changes(run: Path, told: dict[str, Any]) -> list[str]:
     """Return which files of a run are no longer what it wrote, in sentences."""
-    from coem.recipes.record import digest, renamed_files
+    from coem.recipes.record import changed_files
 
-    found, renamed = [], renamed_files(run)
-    for name, was in sorted(told["files"].items()):
-        path = run / name
-        if not path.is_file():
-            found.append(f"{path} is gone")
-        elif digest(path) not in (was, renamed.get(name)):
-            found.append(f"{path} was changed after the run")
-    return found
+    return [f"{run / name} {what}" for name, what in changed_files(run, told).items()]

@@ -104,7 +104,7 @@ def command(**options: Any) -> None:
 
 def _printed(result: Any) -> str:
     """Return the text to print: the segments if they are few, and the topics."""
-    from coem.recipes.record import SEGMENTS
+    from coem.recipes.run_file import SEGMENTS
 
     told = result.figures
     topics = sorted(told["topics"], key=lambda topic: -topic["size"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from coem.cli._options import other_encoder_option, talk_options
+from coem.cli._options import RUN_OR_MODEL, other_encoder_option, talk_options
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
@@ -33,7 +33,7 @@ LEFT = 5.0  # seconds that a prediction may still take when the server is stoppe
 
 
 @click.command("serve", epilog=EXAMPLE)
-@click.argument("model", metavar="MODEL|RUN", type=click.Path(exists=True, path_type=Path))
+@click.argument("model", metavar="MODEL|RUN", type=RUN_OR_MODEL)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option(
     "--port",

@@ -1,51 +1,135 @@
 """Files and folders that are written whole or not at all.
 
-What is not complete has a name such as ``.model.coem.1234-5e6f.part`` beside its place: hidden,
-with the number of the process that was writing it. A process that is killed leaves it behind; it
-can be deleted at any time.
+What is not complete has a hidden name beside its place (`coem.io._parts`). Only a file can be
+replaced. What is written to a device, a FIFO or an open descriptor such as ``/dev/stdout`` goes
+there when all of it is known.
 """
 
+import errno
 import os
-import secrets
+import re
 import shutil
+import stat
+import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-LONGEST = 200  # characters of a name; systems allow 255, and ours has more to it
+from coem.io._parts import part_of
+from coem.io._parts import recover as recover_place
+from coem.io._swap import take_place
+
+Name = str | os.PathLike[str]
+LINKS = 40  # that are followed, as Linux does
 
 
 @contextmanager
-def new_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def new_file(path: Name) -> Iterator[BinaryIO]:
     """Open a file for writing that gets its name once it is complete.
 
     Whoever opens `path` finds the old content or the new one, also if the machine stops in between.
+    A stream (see `is_stream`) gets all of the content at once, or nothing.
 
     Raises
     ------
     OSError
         With the name of `path`, if it cannot be written.
     """
-    target = Path(os.path.realpath(path))
-    temporary = _beside(target, "part")
     try:
-        with open(temporary, "xb") as file:
+        with _streamed(path) if is_stream(path) else _replaced(path) as file:
+            yield file
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def is_stream(path: Name) -> bool:
+    """Return whether a path leads to what cannot be replaced: a device, a FIFO, a descriptor."""
+    if _descriptor(path) is not None:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def recover(path: Name) -> None:
+    """Put back the folder that a killed process has moved away from its place, if it has."""
+    recover_place(Path(os.path.realpath(path)))
+
+
+@contextmanager
+def _replaced(path: Name) -> Iterator[BinaryIO]:
+    target = _place(path)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    recover_place(target)
+    with part_of(target, folder=False) as part:
+        with open(part, "r+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError) and error.errno is not None:
-            raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
-        raise
+        os.replace(part, target)
+
+
+@contextmanager
+def _streamed(path: Name) -> Iterator[BinaryIO]:
+    """Collect what is written, since writers may go back in a file, and hand it on in the end."""
+    with _opened(path) as stream, tempfile.TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        shutil.copyfileobj(file, stream)
+
+
+def _opened(path: Name) -> BinaryIO:
+    """Open what is there for writing; nothing is made, cut off or replaced."""
+    number = _descriptor(path)
+    if number is not None:
+        return os.fdopen(os.dup(number), "wb")  # which goes on where the descriptor is
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+        raise OSError(errno.ENOTSUP, "It is a disk or a socket; name a file")
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_NOCTTY), "wb")
+
+
+def _descriptor(path: Name) -> int | None:
+    """Return which open file of this process a path stands for, such as 1 for /dev/stdout.
+
+    The file that it was opened as must not be replaced: others may write to it, too.
+    """
+    own = re.compile(rf"/dev/fd|/proc/{os.getpid()}(/task/\d+)?/fd")
+    place = os.path.abspath(path)
+    for _ in range(LINKS):
+        folder, name = os.path.split(place)
+        folder = os.path.realpath(folder)
+        if name.isascii() and name.isdigit() and own.fullmatch(folder):
+            return int(name)
+        try:
+            place = os.path.join(folder, os.readlink(os.path.join(folder, name)))
+        except OSError:
+            return None
+    return None
+
+
+def _place(path: Name) -> Path:
+    """Return the place that a path leads to, through all links.
+
+    Raises
+    ------
+    OSError
+        If links lead in a circle, or a name is too long.
+    """
+    with suppress(FileNotFoundError):
+        os.stat(path)
+    return Path(os.path.realpath(path))
 
 
 @contextmanager
 def new_folder(
-    path: str | os.PathLike[str],
+    path: Name,
     *,
     force: bool = False,
     mark: str | None = None,
@@ -58,13 +142,15 @@ def new_folder(
     path : path
         The folder to make, and the folders above it. It may be there and empty.
     force : bool, default=False
-        Replace a folder that is not empty. The old one goes when the new one is complete, and
-        comes back if that cannot take its name.
+        Replace a folder that is not empty. The old one goes when the new one is complete: in one
+        step, if the system can exchange two folders. If it cannot, and the process is killed
+        between two steps, the old one is put back when the place is written to again.
     mark : str, optional
         The name of a file that every such folder has: with `force`, a folder without it is not
         replaced. It keeps ``force`` from deleting what was never written here.
     names : collection of str, optional
-        All names that such a folder may hold: with `force`, one that holds another is not replaced.
+        All files that such a folder may hold: with `force`, one that holds another, or a folder of
+        such a name, is not replaced.
 
     Raises
     ------
@@ -84,29 +170,28 @@ def new_folder(
     ...     (Path(home) / "run" / "a.txt").read_text()
     'all there'
     """
-    target = Path(os.path.realpath(path))
+    target = _place(path)
+    recover_place(target)
     _check_place(path, target, force, mark, names)
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _beside(target, "part")
-    temporary.mkdir()
-    try:
-        yield temporary
-        _sync(temporary)
+    with part_of(target, folder=True) as part:
+        yield part
+        _sync(part)
         _check_place(path, target, force, mark, names)  # a long time may have passed
-        _swap(temporary, target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+        take_place(part, target)
+        _sync_folder(target.parent)
 
 
 def _check_place(
-    path: str | os.PathLike[str],
+    path: Name,
     target: Path,
     force: bool,
     mark: str | None,
     names: Collection[str] | None,
 ) -> None:
     """Refuse what must not be replaced."""
+    if is_stream(path):
+        raise FileExistsError(f"{path} is a stream; name a folder that is not there yet")
     if not os.path.lexists(target):
         return
     if not target.is_dir():
@@ -124,34 +209,22 @@ def _check_place(
             f"{path} has no {mark} in it and may hold something else; delete it yourself, or name "
             "another folder"
         )
-    strange = [] if names is None else sorted({p.name for p in target.iterdir()} - set(names))
+    strange = [] if names is None else _strange(target, names)
     if strange:
         raise FileExistsError(
             f"{path} also holds {strange[0]}, which would be lost; move it, or name another folder"
         )
 
 
-def _swap(temporary: Path, target: Path) -> None:
-    """Let a folder take the place of another, or of none."""
-    old = None
-    if target.exists():
-        old = _beside(target, "old")
-        target.rename(old)
-    try:
-        temporary.rename(target)
-    except BaseException:
-        if old is not None:
-            old.rename(target)
-        raise
-    _sync_folder(target.parent)
-    if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _beside(target: Path, kind: str) -> Path:
-    """Return a name that nobody else has, in the same folder, so that a rename is enough."""
-    token = f"{os.getpid()}-{secrets.token_hex(4)}"
-    return target.parent / f".{target.name[:LONGEST]}.{token}.{kind}"
+def _strange(folder: Path, names: Collection[str]) -> list[str]:
+    """Return what is in a folder and not among the files that it may hold."""
+    with os.scandir(folder) as entries:
+        kinds = {
+            entry.name: "link" if entry.is_symlink() else "folder"
+            for entry in entries
+            if entry.name not in names or not entry.is_file(follow_symlinks=False)
+        }
+    return sorted(f"a {kind} {name}" if name in names else name for name, kind in kinds.items())
 
 
 def _sync(folder: Path) -> None:

@@ -83,7 +83,7 @@ def fates(common: Shared) -> list[tuple[str, list[int]]]:
 def names_by_label(run: Path) -> dict[str, str]:
     """Return label -> name of the groups of a run, as its table of groups has them."""
     from coem.io.tables import read_table
-    from coem.recipes.record import CLUSTERS
+    from coem.recipes.run_file import CLUSTERS
 
     path = run / CLUSTERS
     if not path.is_file():
@@ -120,7 +120,7 @@ def labels_by_id(run: Path) -> dict[str, str]:
 def read_assignments(run: Path) -> Any:
     """Return the table of the assignments of a run."""
     from coem.io.tables import read_table
-    from coem.recipes.record import ASSIGNMENTS
+    from coem.recipes.run_file import ASSIGNMENTS
 
     found = sorted(run.glob(f"{ASSIGNMENTS}.*"))
     if not found:

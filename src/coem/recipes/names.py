@@ -5,6 +5,7 @@ digests. Tables and pages that were written again with names have theirs in ``na
 """
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,14 @@ MOST = 1_000_000  # bytes that are read; a hundred thousand groups have shorter 
 
 @dataclass(frozen=True)
 class Names:
-    """A naming, and the digests of the files that were written again with it."""
+    """A naming, and the digests of the files that were written again with it.
+
+    While they are, each of them may also be what it was `earlier`.
+    """
 
     naming: Naming
     files: dict[str, str] = field(default_factory=dict)
+    earlier: dict[str, str] = field(default_factory=dict)
 
 
 def read_names(folder: Path, own: list[str]) -> Names:
@@ -49,13 +54,15 @@ def _checked(told: Any, own: list[str]) -> Names:
         raise ValueError("it is no record of names")
     if told["schema"] > SCHEMA:
         raise ValueError(f"it was written by a newer coem; this one reads schema {SCHEMA}")
-    if not all(isinstance(text, str) for text in told["files"].values()):
-        raise ValueError("a digest is a text")
+    earlier = told.get("earlier", {})
+    for digests in (told["files"], earlier):
+        if not isinstance(digests, dict) or not all(isinstance(t, str) for t in digests.values()):
+            raise ValueError("a digest is a text")
     if not all(isinstance(parts, list) for parts in told["merged"]):
         raise ValueError("a merged group is a list of numbers")
     given = {_number(key): name for key, name in told["names"].items()}
     merged = tuple(sorted(tuple(sorted(parts)) for parts in told["merged"]))
-    return Names(Naming(tuple(own), given, merged), told["files"])
+    return Names(Naming(tuple(own), given, merged), told["files"], earlier)
 
 
 def _number(key: str) -> int:
@@ -65,9 +72,9 @@ def _number(key: str) -> int:
 
 
 def write_names(folder: Path, names: Names) -> None:
-    """Write the names of a run; without any, remove the file."""
+    """Write the names of a run; if there are none, and no files with them, remove the file."""
     path = folder / NAMES
-    if not names.naming:
+    if not (names.naming or names.files or names.earlier):
         path.unlink(missing_ok=True)
         return
     told = {
@@ -75,6 +82,7 @@ def write_names(folder: Path, names: Names) -> None:
         "names": {str(group): name for group, name in sorted(names.naming.given.items())},
         "merged": [[int(group) for group in parts] for parts in names.naming.merged],
         "files": names.files,
+        **({"earlier": names.earlier} if names.earlier else {}),
     }
     with new_file(path) as file:
         file.write((json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode())
@@ -82,7 +90,7 @@ def write_names(folder: Path, names: Names) -> None:
 
 def check_kept(folder: Path, names_from: Any) -> None:
     """Refuse to replace a run whose groups have names that nobody takes over."""
-    same = names_from is not None and Path(names_from).resolve() == folder.resolve()
+    same = names_from is not None and os.path.realpath(names_from) == os.path.realpath(folder)
     if (folder / NAMES).is_file() and not same:
         raise ValueError(
             f"{folder} has names that you gave to its groups; take them over with "

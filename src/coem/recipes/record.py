@@ -1,35 +1,41 @@
 """The folder of a run: always the same names, written whole or not at all."""
 
-import hashlib
 import json
 import platform
+import shutil
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 
 from coem import report as pages
+from coem.io import new_file
 from coem.io.formulas import n_formulas
 from coem.io.tables import write_table
+from coem.kernels import instruction_set
 from coem.models import read_info, save
 from coem.recipes.defaults import FORMATS
 from coem.recipes.encoders import known_encoder
 from coem.recipes.names import NAMES, Names, read_names, write_names
+from coem.recipes.run_file import (
+    ASSIGNMENTS,
+    CLUSTERS,
+    MODEL,
+    REPORT,
+    RUN,
+    SCHEMA,
+    TRACE,
+    digest,
+    read_run,
+)
 from coem.recipes.settings import recorded
+from coem.report import Naming
 from coem.report.story import plain
 
-MODEL, CLUSTERS, TRACE = "model.coem", "clusters.csv", "trace.jsonl"
-SEGMENTS = "segments.csv"
-REPORT, RUN = "report.html", "run.json"
-ASSIGNMENTS = "assignments"
-TABLES = tuple(f"{ASSIGNMENTS}.{form}" for form in FORMATS)
-FILES = (MODEL, CLUSTERS, SEGMENTS, TRACE, REPORT, RUN, NAMES, *TABLES)
-REWRITTEN = (CLUSTERS, SEGMENTS, REPORT, *TABLES)  # when groups get names
 # Among the inputs of a run, which are views otherwise.
 LABELS, ENCODER = "--labels", "--encoder"
-VERBS = ("cluster", "classify", "topics", "segment")  # that write such a folder
-SCHEMA = 1
 
 
 def write_run(
@@ -63,19 +69,31 @@ def rewrite(folder: Path, told: Any, naming: Any) -> None:
     """Write the tables and the page of a run again, under names that people gave.
 
     `told` has `story`, `columns`, `tables` and `page`, as a result has them. The digests of what
-    differs from what the run computed go to names.json.
+    differs from what the run computed go to names.json, before the first file is replaced: so the
+    files are known, whenever the process is stopped.
     """
     run = read_run(folder)
-    computed, full = run["files"], bool(run["written"].get("full", False))
-    safe = bool(run["written"].get("safe_csv", False))
-    (target,) = folder.glob(f"{ASSIGNMENTS}.*")
-    for name, table in tables_of(told, target.suffix[1:]).items():
+    earlier = renamed_files(folder, run)
+    with TemporaryDirectory() as scratch:
+        _write_told(Path(scratch), told, run)
+        made = sorted(Path(scratch).iterdir())
+        digests = {path.name: digest(path) for path in made}
+        changed = {name: new for name, new in digests.items() if new != run["files"].get(name)}
+        write_names(folder, Names(naming, changed, earlier))
+        for path in made:
+            with path.open("rb") as new, new_file(folder / path.name) as file:
+                shutil.copyfileobj(new, file)
+    write_names(folder, Names(naming, changed))
+
+
+def _write_told(folder: Path, told: Any, run: dict[str, Any]) -> None:
+    """Write the tables and the page of a run."""
+    written = run["written"]
+    safe = bool(written.get("safe_csv", False))
+    for name, table in tables_of(told, written.get("format", FORMATS[0])).items():
         write_table(table, folder / name, safe=safe)
-    if REPORT in computed:
-        write_page(told, folder / REPORT, full=full)
-    digests = {name: digest(folder / name) for name in computed if (folder / name).is_file()}
-    changed = {name: found for name, found in digests.items() if found != computed[name]}
-    write_names(folder, Names(naming, {n: d for n, d in changed.items() if n in REWRITTEN}))
+    if REPORT in run["files"]:
+        write_page(told, folder / REPORT, full=bool(written.get("full", False)))
 
 
 def own_names(folder: Path) -> list[str]:
@@ -90,11 +108,36 @@ def naming_in(folder: Path) -> Any:
     return read_names(folder, own_names(folder)).naming
 
 
-def renamed_files(folder: Path) -> dict[str, str]:
-    """Return the digests of the files of a run that were written again with names."""
+def renamed_files(folder: Path, told: dict[str, Any]) -> dict[str, str]:
+    """Return the digests of the files of a run that were written again with names.
+
+    `told` is what run.json says. The files are looked at: one that was to be written again may not
+    have been.
+    """
+    same = told["files"].keys() - changed_files(folder, told).keys()
+    found = {name: digest(folder / name) for name in sorted(same)}
+    return {name: now for name, now in found.items() if now != told["files"][name]}
+
+
+def changed_files(folder: Path, told: dict[str, Any]) -> dict[str, str]:
+    """Return which files of a run are no longer what it wrote, and what became of them.
+
+    `told` is what run.json says. Files with names that people gave are in names.json.
+    """
+    found, names = {}, _names_in(folder)
+    for name, was in sorted(told["files"].items()):
+        path = folder / name
+        if not path.is_file():
+            found[name] = "is gone"
+        elif digest(path) not in (was, names.files.get(name), names.earlier.get(name)):
+            found[name] = "was changed after the run"
+    return found
+
+
+def _names_in(folder: Path) -> Names:
     if not (folder / NAMES).is_file() or not (folder / MODEL).is_file():
-        return {}
-    return read_names(folder, own_names(folder)).files
+        return Names(Naming(()))
+    return read_names(folder, own_names(folder))
 
 
 def _write_computed(folder: Path, result: Any, written: dict[str, Any]) -> None:
@@ -179,6 +222,7 @@ def _run_json(result: Any, folder: Path, written: dict[str, Any]) -> str:
         "bad_rows": documents.n_bad,
         "seed": result.settings["seed"],
         "versions": versions(recorded(result.settings)),
+        "instruction_set": instruction_set(),
         "seconds": round(result.seconds, 3),
         "result": result.figures,
         "stability": result.story.stability,
@@ -218,44 +262,3 @@ def versions(settings: dict[str, Any] | None = None) -> dict[str, str]:
     names = ["coem", "numpy", "scipy", "scikit-learn", "pyarrow"]
     names += [encoder.partition(":")[0]] if isinstance(encoder, str) else []
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
-
-
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def read_run(folder: Path) -> dict[str, Any]:
-    """Return what run.json of a folder says."""
-    path = folder / RUN
-    if not path.is_file():
-        raise ValueError(f"{folder} is no folder of a run: there is no {RUN} in it")
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}; run it again") from None
-    if not isinstance(told, dict) or not KEYS.items() <= _kinds(told).items():
-        raise ValueError(f"{path} is no record of a run")
-    if told["verb"] not in VERBS:
-        raise ValueError(f"{path} is the record of an unknown verb, {told['verb']!r}")
-    if told["schema"] > SCHEMA:
-        raise ValueError(f"{path} was written by a newer coem; this one reads schema {SCHEMA}")
-    return told
-
-
-KEYS = {
-    "schema": int,
-    "verb": str,
-    "arguments": dict,
-    "written": dict,
-    "fingerprint": str,
-    "rows": int,
-    "versions": dict,
-    "result": dict,
-    "files": dict,
-}
-
-
-def _kinds(told: dict[str, Any]) -> dict[str, type]:
-    return {key: type(value) for key, value in told.items()}

@@ -16,7 +16,8 @@ from coem.recipes.defaults import FORMATS
 from coem.recipes.documents import Documents, read_documents
 from coem.recipes.listener import Listener
 from coem.recipes.names import check_kept
-from coem.recipes.record import FILES, RUN, write_page, write_run
+from coem.recipes.record import write_page, write_run
+from coem.recipes.run_file import FILES, RUN
 from coem.recipes.settings import READING, normal, on_page
 from coem.recipes.views import named_columns, titles_and_texts
 from coem.report import Naming, tell

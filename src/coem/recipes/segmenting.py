@@ -21,8 +21,8 @@ from coem.recipes.defaults import (
 )
 from coem.recipes.listener import Listener
 from coem.recipes.paragraphs import TEXT, Sequences, check_cut, cut, text_columns
-from coem.recipes.record import SEGMENTS
 from coem.recipes.result import Job, Result, begin, story_of
+from coem.recipes.run_file import SEGMENTS
 from coem.recipes.views import check_size, n_jobs, said_stop_words, text_views
 from coem.report import read
 from coem.report.segments import tell_segments, write_segments

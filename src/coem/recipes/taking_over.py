@@ -9,7 +9,8 @@ from coem.recipes.documents import Documents
 from coem.recipes.listener import Listener
 from coem.recipes.matching import MAJORITY, Shared, labels_by_id, shared
 from coem.recipes.names import read_names
-from coem.recipes.record import own_names, read_run
+from coem.recipes.record import own_names
+from coem.recipes.run_file import read_run
 from coem.report import Naming
 
 

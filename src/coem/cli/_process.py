@@ -1,0 +1,101 @@
+"""The process that the program runs in: its streams, the signals that end it, what it wrote."""
+
+import os
+import signal
+import stat
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+STOPPED = "coem.cli.stopped"  # in the context: what a verb that is stopped has written, in words
+TARGETS = "coem.cli.targets"  # in the context: what a verb is to write, and what was there before
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by their number
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody asked the program to end: what Ctrl-C undoes is undone then, too."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def open_streams() -> None:
+    """Let streams that are closed lead nowhere.
+
+    A file must not get their number: whatever is said to that number would be written to it.
+    """
+    for number, (name, mode) in enumerate(STREAMS):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The smallest number that is free, which is this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, it stays
+
+
+@contextmanager
+def stopping_when_told() -> Iterator[None]:
+    """Let signals that end a process be an exception, so that nothing half written is left.
+
+    One that is ignored stays so: nohup means it.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals are not its business
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in ENDING}
+    heard = [number for number in ENDING if before[number] != signal.SIG_IGN]
+    try:
+        for number in heard:
+            signal.signal(number, _stop)
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, before[number] or signal.SIG_DFL)
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    for other in ENDING:  # once is enough: a second one would cut the cleaning up
+        signal.signal(other, signal.SIG_IGN)
+    raise Terminated(number)
+
+
+def will_write(*paths: Path) -> None:
+    """Say what a verb is about to write, so that it can be told later if that was done."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta.setdefault(TARGETS, {}).update({path: _known_by(path) for path in paths})
+
+
+def written(context: click.Context) -> str:
+    """Return what a verb has written so far, in words: what is there, and was not before.
+
+    Files are looked at, since a signal may come between the last step and any note of it.
+    """
+    from coem.checks import enumerated
+
+    if STOPPED in context.meta:
+        return str(context.meta[STOPPED])
+    targets = context.meta.get(TARGETS, {}).items()
+    done = [str(path) for path, before in targets if _known_by(path) not in (None, before)]
+    if not done:
+        return "nothing was written"
+    return f"{enumerated(done)} {'was' if len(done) == 1 else 'were'} written"
+
+
+def _known_by(path: Path) -> tuple[int, ...] | None:
+    """Return what tells a file or a folder from any other that had the name."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return None
+    changed = 0 if stat.S_ISDIR(info.st_mode) else info.st_ctime_ns  # by others, in a folder
+    return info.st_dev, info.st_ino, changed

@@ -1,0 +1,122 @@
+"""What is not complete: under a hidden name beside its place, and locked.
+
+The name is such as ``.model.coem.1234-5e6f7a8b.part``, with the number of the process that writes
+there. The lock ends with the process, however it ends. So what has no lock was left by a process
+that was killed, and goes when something is written to the same place again. A file system without
+locks keeps it, and it can be deleted by hand at any time.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+PART, OLD = "part", "old"  # what becomes a file or a folder, and what was one
+LONGEST = 200  # bytes of a name; systems allow 255, and ours has more to it
+WAYS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # of opening what may be anything
+
+
+def beside(target: Path, kind: str) -> Path:
+    """Return a name that nobody else has, in the same folder, so that a rename is enough."""
+    token = f"{os.getpid()}-{secrets.token_hex(4)}"
+    return target.parent / f".{_stem(target.name)}.{token}.{kind}"
+
+
+def _stem(name: str) -> str:
+    """Return a name in as many bytes as there is room for; of two names never the same."""
+    spelt = os.fsencode(name)
+    if len(spelt) <= LONGEST:
+        return name
+    short = spelt[: LONGEST - 9].decode("utf-8", "ignore")  # not half of a letter
+    return f"{short}~{hashlib.sha256(spelt).hexdigest()[:8]}"
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Hold the lock of a file or a folder, where the system has locks; say whether that is so.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process holds it.
+    OSError
+        If there is nothing of that name, or it is a link.
+    """
+    handle = os.open(path, WAYS)
+    try:
+        yield _lock(handle)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:  # some file systems have no locks, or none of folders
+        return False
+    return True
+
+
+@contextmanager
+def part_of(target: Path, *, folder: bool) -> Iterator[Path]:
+    """Give an empty file or folder beside its place; what has its name in the end is removed."""
+    with ExitStack() as held:
+        yield _claimed(target, folder, held)
+
+
+def _claimed(target: Path, folder: bool, held: ExitStack) -> Path:
+    """Return a part that is locked.
+
+    Before it is, it looks as if a killed process had left it, and somebody may clear it away.
+    """
+    while True:
+        part = beside(target, PART)
+        held.callback(remove, part)
+        part.mkdir() if folder else part.touch(exist_ok=False)
+        with suppress(BlockingIOError, FileNotFoundError):
+            held.enter_context(locked(part))
+            if part.exists():
+                return part
+
+
+def recover(target: Path) -> None:
+    """Clear away what killed processes left beside a place; put back what had it.
+
+    If the system cannot exchange two folders in one step, a process that is killed between two
+    steps leaves nothing in the place, and what was there under a hidden name.
+    """
+    for path in _left(target):
+        with suppress(OSError), locked(path) as ours:
+            if path.suffix == f".{OLD}" and not os.path.lexists(target):
+                path.rename(target)
+            elif ours:
+                remove(path)
+
+
+def _left(target: Path) -> list[Path]:
+    """Return what has such a name and is this user's, the latest first."""
+    token = re.compile(rf"\.{re.escape(_stem(target.name))}\.\d+-[0-9a-f]{{8}}\.({PART}|{OLD})")
+    found = []
+    with suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if token.fullmatch(entry.name):
+                info = entry.stat(follow_symlinks=False)
+                known = stat.S_ISDIR(info.st_mode) or stat.S_ISREG(info.st_mode)
+                if known and info.st_uid == os.geteuid():
+                    found.append((info.st_ctime_ns, entry.path))
+    return [Path(path) for _, path in sorted(found, reverse=True)]
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        path.unlink()

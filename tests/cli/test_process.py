@@ -1,0 +1,204 @@
+"""The process that the program runs in: streams, signals, and places to write to."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from .conftest import read_json
+
+RUN = ("--text", "body", "-k", "3", "--restarts", "2", "--out", "out")
+PROGRAM = (sys.executable, "-m", "coem")
+
+
+# -- streams ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_no_error(closed, table):
+    command = f"exec {' '.join(PROGRAM)} cluster posts.csv {' '.join(RUN)} {closed}"
+    done = subprocess.run(["sh", "-c", command], cwd=table.parent, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert (table.parent / "out" / "run.json").is_file()
+    assert (table.parent / "out" / "report.html").read_text(encoding="utf-8").startswith("<!")
+
+
+def test_an_error_without_a_stream_to_say_it(table):
+    command = f"exec {' '.join(PROGRAM)} cluster nothing.csv {' '.join(RUN)} 2>&-"
+    done = subprocess.run(["sh", "-c", command], cwd=table.parent, capture_output=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stdout == b""
+
+
+# -- signals ------------------------------------------------------------------------------------
+
+# Sends itself a signal at a point of a verb, and says how it is after that.
+SIGNALLED = """
+import importlib, os, signal, sys
+from coem.cli import main
+
+place, name, number = sys.argv.pop(1), sys.argv.pop(1), int(sys.argv.pop(1))
+module = importlib.import_module(place)
+real = getattr(module, name)
+
+def told(*args, **kwargs):
+    result = real(*args, **kwargs)
+    os.kill(os.getpid(), number)
+    return result
+
+setattr(module, name, told)
+main()
+"""
+
+
+def signalled(where, number, *arguments, cwd):
+    place, _, name = where.rpartition(".")
+    command = [sys.executable, "-c", SIGNALLED, place, name, str(int(number)), *arguments]
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.returncode, done.stderr.splitlines()[-1:]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "where", ["coem.io.whole.take_place", "coem.io.whole._sync_folder", "coem.cli._recipes._finish"]
+)
+def test_what_was_written_is_told_after_the_last_step(where, number, table):
+    told = signalled(where, number, "cluster", "posts.csv", *RUN, cwd=table.parent)
+    # The folders of a run are put on the disk twice: its own first, before it has its name.
+    early = where.endswith("_sync_folder")
+    said = "nothing was written" if early else "out was written"
+    assert told == (128 + number, [f"coem: stopped; {said}"])
+    assert sorted(os.listdir(table.parent)) == (["posts.csv"] if early else ["out", "posts.csv"])
+
+
+def test_a_run_that_was_replaced_is_told_of(table, coem):
+    coem("cluster", table, *RUN)
+    before = read_json("out/run.json")["seed"]
+    arguments = ("cluster", "posts.csv", *RUN, "--seed", "7", "--force")
+    told = signalled("coem.io.whole.take_place", signal.SIGTERM, *arguments, cwd=table.parent)
+    assert told == (143, ["coem: stopped; out was written"])
+    assert read_json("out/run.json")["seed"] == 7 != before
+    assert sorted(os.listdir(table.parent)) == ["out", "posts.csv"]
+    told = signalled("coem.io.whole._sync", signal.SIGTERM, *arguments, cwd=table.parent)
+    assert told == (143, ["coem: stopped; nothing was written"])
+
+
+def test_a_file_that_was_written_is_told_of(table, coem):
+    coem("cluster", table, *RUN)
+    arguments = ("predict", "out", "posts.csv", "--out", "new.csv")
+    told = signalled("coem.cli.predict._write", signal.SIGTERM, *arguments, cwd=table.parent)
+    assert told == (143, ["coem: stopped; new.csv was written"])
+    arguments = ("name", "out", "0=Sea")
+    told = signalled("coem.recipes.record.write_names", signal.SIGHUP, *arguments, cwd=table.parent)
+    assert told == (129, [f"coem: stopped; {os.path.join('out', 'names.json')} was written"])
+
+
+def test_nohup_means_it(table):
+    started = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + SIGNALLED
+    command = [sys.executable, "-c", started, "coem.cli._recipes", "write_run", "1"]
+    done = subprocess.run(
+        [*command, "cluster", "posts.csv", *RUN], cwd=table.parent, capture_output=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert (table.parent / "out").is_dir()
+
+
+# -- places -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(table, coem):
+    coem("cluster", table, *RUN)
+    return table.parent / "out"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("cluster", "posts.csv", *RUN[:-1], "loop"),
+        ("cluster", "posts.csv", *RUN[:-1], "loop", "--force"),
+        ("predict", "out", "posts.csv", "--out", "loop.csv"),
+        ("report", "out", "--out", "loop"),
+        ("rerun", "out", "--out", "loop"),
+        ("cluster", "loop", *RUN[:-1], "new"),
+        ("report", "loop"),
+    ],
+)
+def test_links_in_a_circle_are_told_of(arguments, run, coem):
+    for name in ("loop", "loop.csv"):
+        (run.parent / name).symlink_to(name)
+    code = 2 if arguments == ("report", "loop") else 1
+    told = coem(*arguments, code=code).stderr
+    assert "should not happen" not in told
+    assert "loop" in told
+    assert (run.parent / "loop").is_symlink()
+
+
+@pytest.mark.parametrize("length", [120, 127])
+def test_a_folder_with_a_long_name(length, table, coem):
+    name = "\u00e9" * length
+    coem("cluster", table, *RUN[:-1], name)
+    assert (table.parent / name / "run.json").is_file()
+    coem("cluster", table, *RUN[:-1], name, "--force")
+    assert sorted(os.listdir(table.parent)) == ["posts.csv", name]
+    told = coem("cluster", table, *RUN[:-1], name + "\u00e9" * 10, code=1).stderr
+    assert "file name too long; choose a shorter one" in told
+
+
+def test_force_spares_a_folder_in_a_run(run, coem):
+    (run / "model.coem").unlink()
+    (run / "model.coem").mkdir()
+    (run / "model.coem" / "mine").write_text("mine")
+    told = coem("cluster", "posts.csv", *RUN, "--force", code=1).stderr
+    assert "out also holds a folder model.coem, which would be lost" in told
+    assert (run / "model.coem" / "mine").read_text() == "mine"
+
+
+def test_a_run_that_a_killed_process_moved_away_comes_back(run, coem):
+    for verb in (("name", "out"), ("predict", "out/model.coem", "posts.csv")):
+        run.rename(run.parent / ".out.1-0123abcd.old")
+        (run.parent / ".out.1-0123abcd.part").mkdir()
+        coem(*verb)
+        assert sorted(os.listdir(run.parent)) == ["out", "posts.csv"]
+
+
+def test_the_page_to_a_fifo(run, coem):
+    os.mkfifo("fifo")
+    got = []
+    reader = threading.Thread(
+        target=lambda: got.append((run.parent / "fifo").read_bytes()), daemon=True
+    )
+    reader.start()
+    coem("report", "out", "--out", "fifo")
+    reader.join(20)
+    assert got == [(run / "report.html").read_bytes()]
+    assert stat.S_ISFIFO(os.stat("fifo").st_mode)
+
+
+def test_the_page_to_standard_output(run):
+    done = subprocess.run(
+        [*PROGRAM, "report", "out", "--out", "/dev/stdout", "--force"],
+        cwd=run.parent,
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (run / "report.html").read_bytes()
+
+
+def test_new_rows_to_a_fifo(run, coem):
+    os.mkfifo("new.csv")
+    got = []
+    reader = threading.Thread(
+        target=lambda: got.append((run.parent / "new.csv").read_bytes()), daemon=True
+    )
+    reader.start()
+    coem("predict", "out", "posts.csv", "--out", "new.csv")
+    reader.join(20)
+    assert got[0].decode() == coem("predict", "out", "posts.csv").stdout
