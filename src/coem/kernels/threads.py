@@ -3,17 +3,22 @@
 Kernels are serial and release the GIL. The Python functions that call them may divide the work into
 independent parts, and run the parts on the threads of the running engine, if there is one. The
 number of threads never changes a bit of the result.
+
+Ctrl-C reaches the main thread alone. So threads that work for another one look at its `Flag` before
+every part, and end with `Stopped` once it is up.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from coem.typing import Array
+
+Result = TypeVar("Result")
 
 WAVE = 16  # results per worker that may wait to be added
 
@@ -34,8 +39,54 @@ class _Loan:
     scratch: dict[str, Array] = field(default_factory=dict)
 
 
-# A worker thread starts with an empty context, so the code inside a task is serial.
 _loan: ContextVar[_Loan | None] = ContextVar("coem_loan", default=None)
+
+
+class Stopped(BaseException):
+    """This work was called off, because the thread that waits for it was interrupted.
+
+    It is no `Exception`, so that code that mends errors does not take it for one.
+    """
+
+
+class Flag:
+    """A flag that one thread puts up to call off what other threads do for it."""
+
+    def __init__(self) -> None:
+        self._up = False
+        self._outer = _flag.get()  # of the thread that this one works for, if there is one
+
+    def put_up(self) -> None:
+        """Call the work off."""
+        self._up = True
+
+    @property
+    def is_up(self) -> bool:
+        """True once this flag is up, or that of work which this work is a part of."""
+        return self._up or (self._outer is not None and self._outer.is_up)
+
+    def guard(self, work: Callable[[], Result]) -> Result:
+        """Return what `work` returns in a context without a loan, in which the flag is heeded.
+
+        Without a loan the code inside a task is serial: a task that waited for another task of
+        the same threads could wait for itself.
+        """
+
+        def guarded() -> Result:
+            _flag.set(self)
+            return work()
+
+        return Context().run(guarded)
+
+
+_flag: ContextVar[Flag | None] = ContextVar("coem_flag", default=None)
+
+
+def heed() -> None:
+    """Raise `Stopped` if the work of this thread was called off."""
+    flag = _flag.get()
+    if flag is not None and flag.is_up:
+        raise Stopped
 
 
 @contextmanager
@@ -57,7 +108,16 @@ def n_workers() -> int:
 def spread(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """Call `function` with every item on the lent threads; return the results in order."""
     loan = _loan.get()
-    return [function(item) for item in items] if loan is None else loan.pool.map(function, items)
+    return one_by_one(function, items) if loan is None else loan.pool.map(function, items)
+
+
+def one_by_one(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """Call `function` with every item on this thread, until the work is called off."""
+    results = []
+    for item in items:
+        heed()
+        results.append(function(item))
+    return results
 
 
 def add_up(function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
