@@ -148,6 +148,7 @@ def test_libraries_with_a_limit_per_thread(monkeypatch):
     assert found == {"first": 1, "second": 1, "first after": 8, "second after": 8}
 
 
+@pytest.mark.slow
 def test_threads_can_share_one_engine():
     X = np.random.default_rng(0).poisson(2.0, size=(300, 8)) + 1
     params = {"n_components": 3, "max_iter": 5, "tol": 0, "random_state": 0}
@@ -175,6 +176,7 @@ def full_gaussians(X, n_jobs):
     )
 
 
+@pytest.mark.slow
 def test_fits_that_overlap_have_the_bits_of_one_alone(before):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1500, 150)) + rng.integers(0, 2, (1500, 1))

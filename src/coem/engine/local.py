@@ -58,7 +58,7 @@ class Crew:
             wait(waiting)
         except BaseException as error:
             if not isinstance(error, Exception):  # Ctrl-C: nobody wants what is under way
-                flag.put_up()
+                flag.call_off()
             wait(waiting)
             raise
         for future in waiting:

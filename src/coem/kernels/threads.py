@@ -8,10 +8,12 @@ Ctrl-C reaches the main thread alone. So threads that work for another one look 
 every part, and end with `Stopped` once it is up.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
+from threading import Thread, get_ident
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -20,6 +22,7 @@ from coem.typing import Array
 
 Result = TypeVar("Result")
 
+PAUSE = 0.002  # seconds between two looks at work that was called off
 WAVE = 16  # results per worker that may wait to be added
 
 
@@ -43,7 +46,7 @@ _loan: ContextVar[_Loan | None] = ContextVar("coem_loan", default=None)
 
 
 class Stopped(BaseException):
-    """This work was called off, because the thread that waits for it was interrupted.
+    """The work was called off, because the thread that waits for it was interrupted.
 
     It is no `Exception`, so that code that mends errors does not take it for one.
     """
@@ -55,10 +58,7 @@ class Flag:
     def __init__(self) -> None:
         self._up = False
         self._outer = _flag.get()  # of the thread that this one works for, if there is one
-
-    def put_up(self) -> None:
-        """Call the work off."""
-        self._up = True
+        self._at_work: set[int] = set()  # threads
 
     @property
     def is_up(self) -> bool:
@@ -74,9 +74,23 @@ class Flag:
 
         def guarded() -> Result:
             _flag.set(self)
+            heed()
             return work()
 
-        return Context().run(guarded)
+        self._at_work.add(get_ident())
+        try:
+            return Context().run(guarded)
+        finally:
+            self._at_work.discard(get_ident())
+
+    def call_off(self) -> None:
+        """Put the flag up, and wait until no other thread is at work.
+
+        A thread that is left behind in a kernel would crash the interpreter when that ends.
+        """
+        self._up = True
+        while self._at_work - {get_ident()}:
+            time.sleep(PAUSE)
 
 
 _flag: ContextVar[Flag | None] = ContextVar("coem_flag", default=None)
@@ -87,6 +101,31 @@ def heed() -> None:
     flag = _flag.get()
     if flag is not None and flag.is_up:
         raise Stopped
+
+
+def aside(work: Callable[[], Result]) -> Result:
+    """Return what `work` returns, done in a thread of its own.
+
+    This is for one long call of a library that hears no signal and looks at no flag. After Ctrl-C
+    nobody waits for the call, and what it returns is lost.
+    """
+    results: list[Result] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = Thread(target=run, name="coem-aside")
+    thread.start()
+    while thread.is_alive():
+        thread.join(10 * PAUSE)
+        heed()
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 @contextmanager
