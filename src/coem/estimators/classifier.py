@@ -1,5 +1,6 @@
 """Classification by a mixture when some rows have labels."""
 
+from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -218,8 +219,9 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             self.cv_results_ = table
         else:
             saved = self._fit_sizes(sizes, views, knowledge, weight)
-        if self.calibrate:
-            self.calibration_ = self._calibration(sizes, X, knowledge, weight)
+        with saved or nullcontext():
+            if self.calibrate:
+                self.calibration_ = self._calibration(sizes, X, knowledge, weight)
         if saved:
             saved.clear()
         return self
