@@ -207,8 +207,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
         for name in ("cv_results_", "calibration_"):  # of an earlier fit with other parameters
             self.__dict__.pop(name, None)
-        self.classes_ = knowledge.classes
-        weight = check_weight(sample_weight, views)
+        self.classes_, weight = knowledge.classes, check_weight(sample_weight, views)
         sizes, saved = self.components_per_class, None
         set_unlabeled_weight(self, X, weight, knowledge)
         if is_choice(sizes):
