@@ -1,7 +1,12 @@
 """Engines: threads, BLAS under overlapping fits, and where partitions live."""
 
+import os
+import pickle
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
 from threading import Barrier, Event
 
 import numpy as np
@@ -10,6 +15,7 @@ from threadpoolctl import threadpool_info
 
 from coem import MixtureClusterer
 from coem.engine import Engine, LocalEngine, blas
+from coem.families import Gaussian
 from coem.selection import stability
 from tests.engines import ENGINES, uneven
 
@@ -70,7 +76,7 @@ def test_blas_has_its_threads_back_after_an_error(before):
     with pytest.raises(RuntimeError, match="stop"), LocalEngine(1):
         raise RuntimeError("stop")
     assert blas_threads() == before
-    assert blas._n_users == 0
+    assert not blas._users
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -140,3 +146,86 @@ def test_libraries_with_a_limit_per_thread(monkeypatch):
         for run in [pool.submit(fit, name) for name in ("first", "second")]:
             run.result()
     assert found == {"first": 1, "second": 1, "first after": 8, "second after": 8}
+
+
+@pytest.mark.slow
+def test_threads_can_share_one_engine():
+    X = np.random.default_rng(0).poisson(2.0, size=(300, 8)) + 1
+    params = {"n_components": 3, "max_iter": 5, "tol": 0, "random_state": 0}
+    alone = MixtureClusterer(**params).fit(X)
+    for engine in (LocalEngine(1), LocalEngine(3)):
+        models = [MixtureClusterer(**params, engine=engine) for _ in range(8)]
+        with ThreadPoolExecutor(4) as pool:
+            for fitted in pool.map(lambda model: model.fit(X), models):
+                assert fitted.objective_ == alone.objective_
+                np.testing.assert_array_equal(fitted.labels_, alone.labels_)
+
+
+def test_an_engine_can_be_entered_again_in_the_same_thread(before):
+    engine = LocalEngine(2)
+    with engine, engine:
+        assert engine.map(str, range(9)) == [str(i) for i in range(9)]
+    assert blas_threads() == before
+    assert pickle.loads(pickle.dumps(engine)).n_workers == 2
+
+
+def full_gaussians(X, n_jobs):
+    family = Gaussian("full")
+    return MixtureClusterer(2, family=family, max_iter=2, tol=0, random_state=0, n_jobs=n_jobs).fit(
+        X
+    )
+
+
+@pytest.mark.slow
+def test_fits_that_overlap_have_the_bits_of_one_alone(before):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 150)) + rng.integers(0, 2, (1500, 1))
+    alone = full_gaussians(X, 1)
+    with ThreadPoolExecutor(4) as pool:
+        for fitted in pool.map(partial(full_gaussians, X), [1, 2, 1, 2, 1, 2]):
+            assert fitted.objective_ == alone.objective_
+            for ours, theirs in zip(fitted.theta_["view0"], alone.theta_["view0"], strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+    assert blas_threads() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.parametrize("who", ["another thread", "this thread"])
+def test_a_forked_process_has_its_threads_back(who, before):
+    """A fit in the thread that forks goes on in the child; those of other threads do not."""
+    go, inside = Event(), Event()
+
+    def hold():
+        with LocalEngine(1):
+            inside.set()
+            assert go.wait(60)
+
+    with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
+        stack.callback(go.set)
+        if who == "another thread":
+            pool.submit(hold)
+            assert inside.wait(60)
+        else:
+            stack.enter_context(LocalEngine(1))
+        child = forked(lambda: [blas_threads(), stack.close(), blas_threads()])
+        assert child == repr([before if who == "another thread" else {1}, None, before])
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+
+
+def forked(work):
+    """Return the repr of what `work` returns in a forked process."""
+    out, into = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(into, repr(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(into)
+    with os.fdopen(out) as told:
+        said = told.read()
+    os.waitpid(pid, 0)
+    return said

@@ -1,9 +1,14 @@
 """A fit that was stopped goes on where it was, and ends with the same bits."""
 
+import os
 import pickle
+import subprocess
+import sys
 import warnings
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,7 +21,7 @@ from coem.families import Gaussian, MixtureOf
 from coem.io import checkpoint, read_archive, write_archive
 from coem.io.checkpoint import fingerprint
 from coem.io.packing import flat_theta
-from coem.schedules import Geometric, Linear
+from coem.schedules import Geometric, Linear, Steps
 
 FAMILIES = {"words": "multinomial", "tags": "bernoulli", "place": Gaussian("diag")}
 NESTED = {name: MixtureOf(family) for name, family in FAMILIES.items()}
@@ -340,3 +345,156 @@ def test_a_stop_while_calibrating_keeps_the_fit(views, tmp_path):
     assert (tmp_path / "run" / "run-0.zip").exists()
     model.set_params(engine=None).fit(views["words"], y)
     assert not (tmp_path / "run").exists()
+
+
+# -- locks --------------------------------------------------------------------------------------
+
+
+def test_a_folder_in_use_is_refused(stopped, views):
+    model, folder = stopped
+    held = checkpoint._locked(folder)
+    with pytest.raises(ValueError, match=rf"run is in use: process {os.getpid()} .*folder of its"):
+        model.fit(views["words"])
+    os.close(held)
+    model.fit(views["words"])
+    assert not folder.exists()
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from coem.io import checkpoint
+checkpoint._locked(Path(sys.argv[1]))
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(checkpoint.fcntl is None, reason="this system locks no folders")
+def test_the_lock_of_a_killed_process_is_gone(stopped, views):
+    model, folder = stopped
+    command = [sys.executable, "-c", HOLD, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"locked\n"
+        with pytest.raises(ValueError, match=f"process {other.pid} fits with it now"):
+            model.fit(views["words"])
+        other.kill()
+    assert (folder / "lock").exists()
+    model.fit(views["words"])
+    assert not folder.exists()
+
+
+def test_fits_that_share_a_folder_end_well_or_are_refused(views, tmp_path):
+    params = {"n_components": 3, "random_state": 0, "tol": 0, "max_iter": 4}
+    whole = MixtureClusterer(**params).fit(views["words"])
+
+    def fit(number):
+        try:
+            return MixtureClusterer(**params, checkpoint=tmp_path / "run").fit(views["words"])
+        except ValueError as error:
+            assert "in use" in str(error)  # noqa: PT017
+            return None
+
+    with ThreadPoolExecutor(4) as pool:
+        fitted = [model for model in pool.map(fit, range(16)) if model is not None]
+    assert fitted
+    assert {model.objective_ for model in fitted} == {whole.objective_}
+    assert not (tmp_path / "run").exists()
+
+
+# -- fingerprints -------------------------------------------------------------------------------
+
+
+class Plain:
+    """A schedule of a user's own, whose repr tells nothing."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+
+    def __repr__(self):
+        return "Plain"
+
+
+def of_closure(factor):
+    return lambda t: factor * t
+
+
+def of_default(factor):
+    def schedule(t, by=factor):
+        return t * by
+
+    return schedule
+
+
+SAME_LOOKS = {
+    "object": lambda x: Plain(np.full(2000, x)),
+    "nested": lambda x: {"words": [Plain([x])]},
+    "closure": of_closure,
+    "default": of_default,
+    "partial": lambda x: partial(max, x),
+    "code": lambda x: eval(f"lambda t: t + {x}"),
+    "set": lambda x: {x, "same"},
+    "family": lambda x: Gaussian("diag", reg=x),
+    "steps": lambda x: Steps(np.append(np.full(3000, 0.5), [x, 1.0])),
+}
+
+
+@pytest.mark.parametrize("case", SAME_LOOKS)
+def test_fingerprints_see_what_a_repr_hides(case):
+    make = SAME_LOOKS[case]
+    one, same, other = (fingerprint({"p": make(x)}, []) for x in (0.25, 0.25, 0.125))
+    assert one == same
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"n_components": 4}, "n_components was 3 and is 4"),
+        ({"beta": Steps([0.5] * 40 + [0.75, 1.0])}, "other beta"),
+        ({"eta": 0.5}, "eta was 1.0 and is 0.5"),
+        ({"random_state": 1}, "other seeds"),
+    ],
+)
+def test_a_refusal_tells_the_difference(change, told, views, tmp_path):
+    model = MixtureClusterer(3, random_state=0, tol=0, max_iter=60, checkpoint=tmp_path)
+    model.set_params(beta=Steps([0.5] * 40 + [0.25, 1.0]))
+    with pytest.raises(Stopped):
+        model.set_params(engine=Breaking(6)).fit(views["words"])
+    with pytest.raises(ValueError, match=told):
+        model.set_params(engine=None, **change).fit(views["words"])
+
+
+# -- damage -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["plan.zip", "run-0.zip"])
+def test_a_damaged_file_is_refused_with_advice(name, stopped, views):
+    """Bytes cut off, changed, put in and taken out, at random."""
+    model, folder = stopped
+    path, rng = folder / name, np.random.default_rng(0)
+    whole, (meta, _) = path.read_bytes(), read_archive(path)
+    n_refused = 0
+    for _ in range(400):
+        path.write_bytes(damaged(whole, rng))
+        try:
+            assert checkpoint._read(path, "delete it")[0] == meta  # a date, which nobody reads
+        except ValueError as error:
+            assert str(error).endswith("; delete it")  # noqa: PT017
+            n_refused += 1
+    assert n_refused > 300
+    path.write_bytes(whole[:-30])
+    with pytest.raises(ValueError, match=f"{name} is damaged.*delete .*begins again"):
+        model.fit(views["words"])
+
+
+def damaged(data, rng):
+    """Return other bytes than those that are given."""
+    place, kind = int(rng.integers(len(data))), rng.integers(4)
+    noise = rng.integers(0, 256, int(rng.integers(1, 9)), dtype=np.uint8).tobytes()
+    if kind == 0:
+        return data[:place]
+    if kind == 1:
+        return data[:place] + bytes([data[place] ^ (1 << rng.integers(8))]) + data[place + 1 :]
+    return data[:place] + (noise if kind == 2 else b"") + data[place + len(noise) :]

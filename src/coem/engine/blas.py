@@ -5,18 +5,22 @@ Some libraries have one limit for the whole process. Engines that overlap share 
 start sets it, the last to stop gives BLAS its threads back. Other libraries (MKL, and OpenBLAS with
 OpenMP) have a limit per thread, which each engine sets and restores for its own thread. If your own
 code holds a limit of threadpoolctl in another thread when an engine starts, that limit stays.
+
+A process that is forked while engines run has only the thread that forked it. The engines of the
+other threads do not exist there, so their limit ends.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 _lock = Lock()
-_n_users = 0
+_users: dict[object, int] = {}  # a token for each engine that runs -> the thread that is in it
 _before: list[tuple[Any, int]] = []  # libraries with one limit per process, and their threads
 
 
@@ -24,38 +28,56 @@ _before: list[tuple[Any, int]] = []  # libraries with one limit per process, and
 def one_thread() -> Iterator[None]:
     """Hold BLAS to one thread inside the context, whatever other threads enter or leave it."""
     own = [(library, library.num_threads) for library in _libraries() if _is_per_thread(library)]
-    for library, _ in own:
-        library.set_num_threads(1)
-    _enter()
+    user = object()
     try:
+        for library, _ in own:
+            library.set_num_threads(1)
+        _enter(user)
         yield
     finally:
-        _leave()
+        _leave(user)
         for library, n_threads in own:
             library.set_num_threads(n_threads)
 
 
-def _enter() -> None:
+def _enter(user: object) -> None:
     """Set the limits of the process, if this is the first engine."""
-    global _n_users
     with _lock:
-        if _n_users == 0:
+        if not _before:  # left behind if Ctrl-C came while the limits were restored
             shared = [library for library in _libraries() if not _is_per_thread(library)]
             _before[:] = [(library, library.num_threads) for library in shared]
-            for library in shared:
+        if not _users:
+            for library, _ in _before:
                 library.set_num_threads(1)
-        _n_users += 1
+        _users[user] = get_ident()
 
 
-def _leave() -> None:
+def _leave(user: object) -> None:
     """Restore the limits of the process, if this was the last engine."""
-    global _n_users
     with _lock:
-        _n_users -= 1
-        if _n_users == 0:
-            for library, n_threads in _before:
-                _restore(library, n_threads)
-            _before.clear()
+        _users.pop(user, None)  # not there if Ctrl-C came while it entered
+        if not _users:
+            _restore_all()
+
+
+def _keep_own() -> None:
+    """Forget the engines of other threads, because this process is new and has none of them."""
+    global _lock
+    _lock = Lock()  # another thread may have held the old one
+    for user in [user for user, thread in _users.items() if thread != get_ident()]:
+        del _users[user]
+    if not _users:
+        _restore_all()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which cannot fork
+    os.register_at_fork(after_in_child=_keep_own)
+
+
+def _restore_all() -> None:
+    for library, n_threads in _before:
+        _restore(library, n_threads)
+    _before.clear()
 
 
 def _restore(library: Any, n_threads: int) -> None:

@@ -1,9 +1,9 @@
 """The threads of this process."""
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from contextvars import Context
+from contextvars import ContextVar
 from typing import Any, Self
 
 import joblib
@@ -24,8 +24,58 @@ from coem.protocols import (
 )
 
 
+class Crew:
+    """The threads of one fit: the calling thread and some helpers."""
+
+    def __init__(self, n_workers: int, helpers: ThreadPoolExecutor | None) -> None:
+        self.n_workers = n_workers
+        self._helpers = helpers
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """Return the results of `function` in the order of the items."""
+        items = list(items)
+        if self._helpers is None or len(items) < 2:
+            return threads.one_by_one(function, items)
+        results: list[Any] = [None] * len(items)
+        places = iter(range(len(items)))  # shared: a free thread takes the next one
+        flag = threads.Flag()
+
+        def work() -> None:
+            try:
+                for place in places:
+                    threads.heed()
+                    results[place] = function(items[place])
+            finally:
+                for _ in places:  # after an error no thread starts another item
+                    pass
+
+        # Wake every thread once and not once per item, which costs more than many items do.
+        waiting: list[Future[None]] = []
+        try:
+            for _ in range(min(self.n_workers, len(items)) - 1):
+                waiting.append(self._helpers.submit(flag.guard, work))
+            flag.guard(work)
+            wait(waiting)
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Ctrl-C: nobody wants what is under way
+                flag.call_off()
+            wait(waiting)
+            raise
+        for future in waiting:
+            future.result()
+        return results
+
+
+# The crews of the engines that a thread is in, one inside the other, and how it leaves them. They
+# belong to the thread and not to the engine, so that fits in several threads can share an engine.
+_entered: ContextVar[tuple[tuple[Crew, ExitStack], ...]] = ContextVar("coem_entered", default=())
+
+
 class LocalEngine:
     """Keep all partitions in this process, and work on them with its threads.
+
+    Several threads may fit with one engine at the same time. Each fit then has `n_jobs` threads of
+    its own.
 
     Parameters
     ----------
@@ -36,49 +86,33 @@ class LocalEngine:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_workers = int(joblib.effective_n_jobs(n_jobs))
-        self._pool: ThreadPoolExecutor | None = None
-        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         """Start the threads, lend them to the kernels and keep BLAS to one thread."""
-        self._stack.enter_context(blas.one_thread())
-        if self.n_workers > 1:
-            self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_workers - 1))
-        self._stack.enter_context(threads.lend(self))
+        with ExitStack() as stack:
+            stack.enter_context(blas.one_thread())
+            helpers = None
+            if self.n_workers > 1:
+                helpers = stack.enter_context(ThreadPoolExecutor(self.n_workers - 1))
+            crew = Crew(self.n_workers, helpers)
+            stack.enter_context(threads.lend(crew))
+            _entered.set((*_entered.get(), (crew, stack.pop_all())))
         return self
 
     def __exit__(self, *exception: object) -> None:
         """Stop the threads."""
-        self._stack.close()
-        self._pool = None
+        *outer, (_, stack) = _entered.get()
+        _entered.set(tuple(outer))
+        stack.close()
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Return the results of `function` in the order of the items."""
-        items = list(items)
-        if self._pool is None or len(items) < 2:
-            return [function(item) for item in items]
-        results: list[Any] = [None] * len(items)
-        places = iter(range(len(items)))  # shared: a free thread takes the next one
+        """Return the results of `function` in the order of the items.
 
-        def work() -> None:
-            try:
-                for place in places:
-                    results[place] = function(items[place])
-            finally:
-                for _ in places:  # after an error no thread starts another item
-                    pass
-
-        # Wake every thread once and not once per item, which costs more than many items do. The
-        # calling thread works too, in a context without a loan, so that its tasks are serial.
-        helpers = min(self.n_workers, len(items)) - 1
-        waiting = [self._pool.submit(work) for _ in range(helpers)]
-        try:
-            Context().run(work)
-        finally:
-            wait(waiting)
-        for future in waiting:
-            future.result()
-        return results
+        A thread that is in no engine does all the work itself.
+        """
+        entered = _entered.get()
+        crew = entered[-1][0] if entered else Crew(1, None)
+        return crew.map(function, items)
 
     def open(
         self, latent: Latent[Part, Theta, State, SummaryOut], part: Part, theta: Theta

@@ -1,5 +1,6 @@
 """How a hidden Markov model is fitted: its start, its runs, and the attributes that a fit sets."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class ChainFit(ChainModel):
         """
         chain = self._chain()
         saved = self._open_checkpoint(ChainPacking(chain), lambda: self._data(part))
-        with self._engine() as engine, naming_impossible():
+        with saved or nullcontext(), self._engine() as engine, naming_impossible():
             seeds, begin = self._draw(self._starts(part), self.random_state, engine, saved)
             beta = as_schedule(self.beta, "beta")
             task: ChainTask = RestartTask(

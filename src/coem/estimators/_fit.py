@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import ClassVar
 
@@ -47,7 +48,7 @@ class MixtureFit(BaseMixture, RestartFit):
         mixture = self._mixture()
         self._has_rows = _views_with_rows(part.empty, len(part.views))
         saved = self._open_checkpoint(MixturePacking(mixture), lambda: self._data(part))
-        with self._engine() as engine:
+        with saved or nullcontext(), self._engine() as engine:
             if drawn is None:
                 drawn = self._draw(self._starts(part, shares), self.random_state, engine, saved)
             seeds, begin = drawn

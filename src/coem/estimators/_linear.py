@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from coem.engine.blas import one_thread
 from coem.families import Gaussian, VonMisesFisher
 from coem.families.base import AnyFamily
 from coem.families.mixture_of import innermost
+from coem.kernels import threads
 from coem.typing import Array, Matrix, is_sparse
 from coem.views import Views
 
@@ -178,7 +180,14 @@ def _shortened(X: sp.csr_array) -> tuple[Any, Callable[[Array], Array]]:
     """
     if X.shape[0] > min(MOST_ROWS, X.shape[1]):
         return sp.csr_matrix(X), lambda coef: coef
-    values, vectors = np.linalg.eigh((X @ X.T).toarray())
+    values, vectors = threads.aside(partial(_decomposed, (X @ X.T).toarray()))
     kept = values > values[-1] * X.shape[0] * np.finfo(np.float64).eps
     lengths, vectors = np.sqrt(values[kept]), vectors[:, kept]
     return vectors * lengths, lambda coef: np.asarray((X.T @ (vectors / lengths @ coef.T)).T)
+
+
+def _decomposed(gram: Array) -> tuple[Array, Array]:
+    """Return eigenvalues and eigenvectors; 2,000 rows take seconds that hear no signal."""
+    with one_thread():  # in the thread that this runs in: some limits hold for one thread alone
+        values, vectors = np.linalg.eigh(gram)
+    return values, vectors

@@ -13,7 +13,7 @@ from coem.engine import LocalEngine
 from coem.estimators._types import Seed
 from coem.estimators._views_model import ViewsModel
 from coem.initialise import Start
-from coem.io.checkpoint import Checkpoint, fingerprint
+from coem.io.checkpoint import Checkpoint, described, fingerprint
 from coem.io.packing import Packing
 from coem.latent.block import Partition
 from coem.protocols import AdditiveLatent, Engine, Session, State, SummaryOut, Theta
@@ -123,7 +123,8 @@ class RestartFit(ViewsModel):
         if self.checkpoint is None:
             return None
         params = {n: v for n, v in self.get_params().items() if n not in NOT_IN_FINGERPRINT}
-        return Checkpoint(Path(self.checkpoint), packing, fingerprint(params, data()))
+        folder, found = Path(self.checkpoint), fingerprint(params, data())
+        return Checkpoint(folder, packing, found, described(params))
 
     def _keep_run(self, results: Sequence[Result[Theta]], seeds: Array) -> Result[Theta]:
         """Set the attributes that tell how the best run went, and return it."""

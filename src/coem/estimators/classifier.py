@@ -1,5 +1,6 @@
 """Classification by a mixture when some rows have labels."""
 
+from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -206,8 +207,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
         for name in ("cv_results_", "calibration_"):  # of an earlier fit with other parameters
             self.__dict__.pop(name, None)
-        self.classes_ = knowledge.classes
-        weight = check_weight(sample_weight, views)
+        self.classes_, weight = knowledge.classes, check_weight(sample_weight, views)
         sizes, saved = self.components_per_class, None
         set_unlabeled_weight(self, X, weight, knowledge)
         if is_choice(sizes):
@@ -218,8 +218,9 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             self.cv_results_ = table
         else:
             saved = self._fit_sizes(sizes, views, knowledge, weight)
-        if self.calibrate:
-            self.calibration_ = self._calibration(sizes, X, knowledge, weight)
+        with saved or nullcontext():
+            if self.calibrate:
+                self.calibration_ = self._calibration(sizes, X, knowledge, weight)
         if saved:
             saved.clear()
         return self

@@ -1,5 +1,6 @@
 """Clustering by a mixture over one or several views."""
 
+from contextlib import nullcontext
 from typing import Any, Self
 
 from sklearn.utils import ClassifierTags
@@ -253,7 +254,8 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, ClustererMethods):
         if hasattr(self, "calibration_"):  # of an earlier fit
             del self.calibration_
         saved = self._fit(part)
-        self._start_again_if_collapsed(part)
+        with saved or nullcontext():
+            self._start_again_if_collapsed(part)
         if saved:
             saved.clear()
         return self

@@ -36,7 +36,7 @@ def prime_apart(
     sizes = np.bincount(classes, minlength=shares.shape[1])
     if init == "random" or ((shares > 0).sum(axis=0) < sizes).any():  # too few rows for seeds
         return lambda rng: _drawn(model, part, shares, rng)
-    distances = Distances([scaled(X) for X in part.views], part.empty)
+    distances = Distances([scaled(X, part.weight) for X in part.views], part.empty)
 
     def draw(rng: Rng) -> MixtureTheta:
         resp = np.zeros((part.n_rows, model.n_components))

@@ -8,6 +8,7 @@ from sklearn.preprocessing import normalize
 from coem.kernels import counts
 from coem.typing import Array, Matrix, Rng, is_sparse
 
+TIE, TIE_OF_SINGLE = 1e-9, 1e-6  # two distances that differ by less count as equal
 SAME = 1e-12  # two rows with a smaller squared distance count as equal
 
 
@@ -16,7 +17,7 @@ def seeder(X: Matrix, weight: Array, k: int, *, spread_out: bool) -> Callable[[R
 
     Two rows of unit length have a squared distance of 2 (1 - cosine).
     """
-    distances = Distances([scaled(X)], None)
+    distances = Distances([scaled(X, weight)], None)
     return lambda rng: choose(weight, distances, k, rng, spread_out=spread_out)
 
 
@@ -28,12 +29,20 @@ class Distances:
         self.there = np.ones((len(views[0][1]), len(views)), dtype=bool)
         if empty is not None:
             self.there = ~empty
+        single = any(X.dtype == np.float32 for X, _ in views)
+        self._tie = TIE_OF_SINGLE if single else TIE
 
     def nearest(self, seeds: Array) -> Array:
         """Return the number of the nearest seed for every row; a seed is nearest to itself."""
-        labels: Array = self.to(seeds).argmin(axis=1)
+        apart = self.to(seeds)
+        # The first of equally near seeds: rounding must not decide between them.
+        labels = self.is_nearer(apart.min(axis=1, keepdims=True), apart).argmin(axis=1)
         labels[seeds] = np.arange(len(seeds))  # even if two seeds are equal, each has a row
-        return labels
+        return np.asarray(labels)
+
+    def is_nearer(self, one: Array, other: Array) -> Array:
+        """Return where a distance is smaller than another one, by more than rounding."""
+        return np.asarray(one < other - self._tie * (1.0 + other))
 
     def to(self, seeds: Array) -> Array:
         """Return the distances of all rows to the seeds, of shape (n_rows, n_seeds)."""
@@ -51,20 +60,22 @@ class Distances:
         return np.asarray(np.where(shared > 0, total / np.maximum(shared, 1), 2.0))
 
 
-def scaled(X: Matrix) -> tuple[Matrix, Array]:
+def scaled(X: Matrix, weight: Array | None) -> tuple[Matrix, Array]:
     """Return unit rows if sparse, else centred ones of unit mean square, and their squares.
 
-    A missing entry (NaN) counts as the mean of its column.
+    The means are weighted. A missing entry (NaN) counts as the mean of its column.
     """
     if is_sparse(X):
         X = X.astype(np.float64, copy=True)  # in double: small integers do not hold products
         X.sum_duplicates()
         X = normalize(X, copy=False)
         return X, squares_of(X)
-    X = filled(np.asarray(X, dtype=np.float64))
-    X = X - X.mean(axis=0)
+    share = np.full(X.shape[0], 1.0) if weight is None else np.asarray(weight, dtype=np.float64)
+    share = share / share.sum() if share.any() else share
+    X = filled(np.asarray(X, dtype=np.float64), share)
+    X = X - share @ X
     squares = squares_of(X)
-    scale = max(float(squares.mean()), float(np.finfo(np.float64).tiny))
+    scale = max(float(share @ squares), float(np.finfo(np.float64).tiny))
     return X / np.sqrt(scale), squares / scale
 
 
@@ -117,7 +128,7 @@ def choose_apart(
         for seeds, distance in zip(chosen, left.T, strict=True):
             seeds.append(_draw(weight * distance, weight, seeds, rng, order))
         new = distances.to(np.array([seeds[-1] for seeds in chosen]))
-        nearest[(new < left).T & (j > 0)] = j
+        nearest[distances.is_nearer(new, left).T & (j > 0)] = j
         left = new if j == 0 else np.minimum(left, new, out=left)
     rows = np.array(chosen)
     np.put_along_axis(nearest, rows, np.arange(k), axis=1)  # a seed is nearest to itself

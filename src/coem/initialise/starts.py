@@ -46,7 +46,7 @@ def _random(model: Mixture, part: Partition) -> Callable[[Rng], Start[MixtureThe
 
 def _nearest(model: Mixture, part: Partition, init: Init) -> Callable[[Rng], Array]:
     """Return a function that draws rows as seeds and gives every row to the nearest seed."""
-    distances = Distances([scaled(X) for X in part.views], part.empty)
+    distances = Distances([scaled(X, part.weight) for X in part.views], part.empty)
     weight = part.row_weight()
 
     def draw(rng: Rng) -> Array:

@@ -3,18 +3,26 @@
 Kernels are serial and release the GIL. The Python functions that call them may divide the work into
 independent parts, and run the parts on the threads of the running engine, if there is one. The
 number of threads never changes a bit of the result.
+
+Ctrl-C reaches the main thread alone. So threads that work for another one look at its `Flag` before
+every part, and end with `Stopped` once it is up.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from threading import Thread, get_ident
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from coem.typing import Array
 
+Result = TypeVar("Result")
+
+PAUSE = 0.002  # seconds between two looks at work that was called off
 WAVE = 16  # results per worker that may wait to be added
 
 
@@ -34,8 +42,90 @@ class _Loan:
     scratch: dict[str, Array] = field(default_factory=dict)
 
 
-# A worker thread starts with an empty context, so the code inside a task is serial.
 _loan: ContextVar[_Loan | None] = ContextVar("coem_loan", default=None)
+
+
+class Stopped(BaseException):
+    """The work was called off, because the thread that waits for it was interrupted.
+
+    It is no `Exception`, so that code that mends errors does not take it for one.
+    """
+
+
+class Flag:
+    """A flag that one thread puts up to call off what other threads do for it."""
+
+    def __init__(self) -> None:
+        self._up = False
+        self._outer = _flag.get()  # of the thread that this one works for, if there is one
+        self._at_work: set[int] = set()  # threads
+
+    @property
+    def is_up(self) -> bool:
+        """True once this flag is up, or that of work which this work is a part of."""
+        return self._up or (self._outer is not None and self._outer.is_up)
+
+    def guard(self, work: Callable[[], Result]) -> Result:
+        """Return what `work` returns in a context without a loan, in which the flag is heeded.
+
+        Without a loan the code inside a task is serial: a task that waited for another task of
+        the same threads could wait for itself.
+        """
+
+        def guarded() -> Result:
+            _flag.set(self)
+            heed()
+            return work()
+
+        self._at_work.add(get_ident())
+        try:
+            return Context().run(guarded)
+        finally:
+            self._at_work.discard(get_ident())
+
+    def call_off(self) -> None:
+        """Put the flag up, and wait until no other thread is at work.
+
+        A thread that is left behind in a kernel would crash the interpreter when that ends.
+        """
+        self._up = True
+        while self._at_work - {get_ident()}:
+            time.sleep(PAUSE)
+
+
+_flag: ContextVar[Flag | None] = ContextVar("coem_flag", default=None)
+
+
+def heed() -> None:
+    """Raise `Stopped` if the work of this thread was called off."""
+    flag = _flag.get()
+    if flag is not None and flag.is_up:
+        raise Stopped
+
+
+def aside(work: Callable[[], Result]) -> Result:
+    """Return what `work` returns, done in a thread of its own.
+
+    This is for one long call of a library that hears no signal and looks at no flag. After Ctrl-C
+    nobody waits for the call, and what it returns is lost.
+    """
+    results: list[Result] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = Thread(target=run, name="coem-aside")
+    thread.start()
+    while thread.is_alive():
+        thread.join(10 * PAUSE)
+        heed()
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 @contextmanager
@@ -57,7 +147,16 @@ def n_workers() -> int:
 def spread(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """Call `function` with every item on the lent threads; return the results in order."""
     loan = _loan.get()
-    return [function(item) for item in items] if loan is None else loan.pool.map(function, items)
+    return one_by_one(function, items) if loan is None else loan.pool.map(function, items)
+
+
+def one_by_one(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """Call `function` with every item on this thread, until the work is called off."""
+    results = []
+    for item in items:
+        heed()
+        results.append(function(item))
+    return results
 
 
 def add_up(function: Callable[[Any], Any], items: Iterable[Any]) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from coem.kernels import _compiled, threads
 from coem.typing import Array
 
+PIECE = 1 << 20  # bytes of text that one call of the kernel counts
 CODES = 0x110000  # code points of Unicode
 # The two characters whose lower case is not one character that depends on nothing else.
 CONTEXT = {"\u03a3": b"\xce\xa3", "\u0130": b"\xc4\xb0"}
@@ -71,7 +72,9 @@ def tally_text(rows: Strings, valid: Array | None, rule: Rule, *, lowercase: boo
 
     def count(part: tuple[int, int]) -> _compiled.WordCounter:
         counter = _counter(rule)
-        counter.text(*rows, flags, letters, *part)
+        for piece in _pieces(rows.offsets, *part):
+            threads.heed()
+            counter.text(*rows, flags, letters, *piece)
         counter.sort()
         return counter
 
@@ -155,6 +158,13 @@ def _parts(offsets: Array) -> list[tuple[int, int]]:
     targets = np.linspace(offsets[0], offsets[-1], threads.n_workers() + 1)[1:-1]
     cuts = [0, *np.searchsorted(offsets[:-1], targets).tolist(), n_rows]
     return list(pairwise(cuts))
+
+
+def _pieces(offsets: Array, first: int, last: int) -> list[tuple[int, int]]:
+    """Return ranges of rows of some bytes each, between which Ctrl-C is heard."""
+    targets = np.arange(offsets[first] + PIECE, offsets[last], PIECE)
+    cuts = np.unique([first, *np.searchsorted(offsets[first:last], targets) + first, last])
+    return list(pairwise(cuts.tolist()))
 
 
 @cache

@@ -52,7 +52,7 @@ RECORD = {
     "schema": int,
     "verb": str,
     "arguments": ARGUMENTS,
-    "written": {"format?": str, "report?": bool, "full?": bool},
+    "written": {"format?": str, "report?": bool, "full?": bool, "safe_csv?": bool},
     "source": TEXT,
     "called?": TEXT,
     "fingerprint": str,

@@ -3,6 +3,7 @@
 import warnings
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from coem.estimators import MixtureClusterer, SphericalKMeans
+from coem.kernels import threads
 from coem.views import is_several
 
 N_FEATURES = 6
@@ -217,12 +219,26 @@ def each_fit(run, plans, n_jobs):
     """Yield the results of ``run(*plan)`` in the order of the plans, `n_jobs` at a time in threads.
 
     Convergence warnings are suppressed, because the comparison of the fits shows what they say.
-    This is done here and not in `run`, because all threads share the filters of warnings.
+    This is done here and not in `run`, because all threads share the filters of warnings. After
+    Ctrl-C, or once nobody asks for more results, the fits that are under way are called off.
     """
+    flag = threads.Flag()
+
+    def guarded(*plan):
+        try:
+            return flag.guard(partial(run, *plan))
+        except threads.Stopped:  # nobody waits for the result
+            return None
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fits = Parallel(n_jobs, prefer="threads", return_as="generator", pre_dispatch="n_jobs")
-        yield from fits(delayed(run)(*plan) for plan in plans)
+        try:
+            for fit in fits(delayed(guarded)(*plan) for plan in plans):
+                threads.heed()
+                yield fit
+        finally:
+            flag.call_off()
 
 
 def calibrate(model, X, others, weight):
