@@ -198,6 +198,8 @@ def _numbers(array: Any, n_dim: int = 1) -> Array:
         return array.astype(np.float64)
     if array.dtype == np.float16:
         return array.astype(np.float32)
+    if array.dtype.isnative and array.flags.c_contiguous:
+        return array
     return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
 
 
