@@ -99,7 +99,7 @@ def test_nothing_is_no_damage(format_, shape):
 
 
 def test_arrays_of_one_dimension_are_refused():
-    with pytest.raises(ValueError, match="view 'a': Expected 2D array, got a sparse coo array"):
+    with pytest.raises(ValueError, match="view 'a': Expected 2D input, got a sparse coo array"):
         Views(a=sp.coo_array(np.arange(4)))
 
 

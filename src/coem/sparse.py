@@ -38,7 +38,7 @@ def sound_csr(X: Any, prefix: str = "") -> CSR:
     name = str(getattr(X, "format", type(X).__name__))
     if name not in _READERS or len(X.shape) != 2:
         raise ValueError(
-            f"{prefix}Expected 2D array, got a sparse {name} array of shape {X.shape} instead. "
+            f"{prefix}Expected 2D input, got a sparse {name} array of shape {X.shape} instead. "
             "Reshape your data, for example with X.reshape(1, -1) if it is one row"
         )
     try:
