@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from coem.views import Views, as_views
+from coem.sparse import sound_csr
+from coem.views import Views, as_views, is_several
 
 
 def read_views(estimator: BaseEstimator, X: Any, *, reset: bool, named: Any = None) -> Views:
@@ -40,6 +42,16 @@ def read_views(estimator: BaseEstimator, X: Any, *, reset: bool, named: Any = No
         estimator.view_names_ = tuple(views.names)
         estimator.view_widths_ = tuple(views[name].shape[1] for name in views.names)
     return views
+
+
+def as_rows(X: Any) -> Any:
+    """Return `X` as something that rows can be taken from, whatever model it is for.
+
+    Several views become `Views`, a sparse matrix CSR. Anything else stays as it is.
+    """
+    if is_several(X):
+        return as_views(X)
+    return sound_csr(X, "X: ") if sp.issparse(X) else X
 
 
 def _check_same_views(

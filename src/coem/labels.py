@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
@@ -154,6 +155,8 @@ def accuracy(predicted: Array, y: Any, classes: Array, sample_weight: Any = None
 
 def read_loose_labels(y: Any, n_rows: int | None) -> tuple[Array, Array, dict[int, Loose]]:
     """Return the labels, which rows have one, and the entries that are sets or `Not`, by row."""
+    if sp.issparse(y):
+        raise ValueError("y is a sparse matrix; pass one label per row, or a set of labels")
     array = y.to_numpy() if hasattr(y, "to_numpy") else y
     if not isinstance(array, list | tuple) and getattr(array, "dtype", None) != np.object_:
         return *read_labels(y, n_rows), {}

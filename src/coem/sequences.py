@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coem.kernels.chain import ImpossibleSequence
+from coem.sparse import sound_csr
 from coem.typing import Array
 from coem.views import RowError, Views, as_views
 
@@ -107,8 +108,10 @@ def _matrix(part: Any, label: str) -> Any:
     """Return a sequence as a matrix, sparse if it is so; raise unless it has two dimensions."""
     if _has_views(part):
         raise ValueError(f"{label}: it has views, and the first sequence is one matrix")
+    if sp.issparse(part):
+        return sound_csr(part, f"{label}: ")
     try:
-        matrix = part if sp.issparse(part) else np.asarray(part)
+        matrix = np.asarray(part)
     except ValueError:
         raise ValueError(f"{label}: its rows do not have the same number of columns") from None
     if matrix.ndim != 2:

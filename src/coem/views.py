@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state  # type: ignore[import-untyped, unused-ignore]
 from sklearn.utils.validation import check_array  # type: ignore[import-untyped, unused-ignore]
 
+from coem.sparse import sound_csr
 from coem.typing import CSR, Matrix, Rows, is_sparse
 
 
@@ -53,7 +54,8 @@ class Views:
     data : dict, list, tuple or Views, optional
         The matrices by name, or in order (they are then named ``view0``, ``view1``, ...). Each is
         sparse of any format (kept as CSR) or dense of shape (n_rows, n_columns); a DataFrame is
-        dense. A matrix is copied only if it must be converted.
+        dense. A matrix is copied only if it must be converted, as a sparse one must be if its
+        columns are not in order or a cell is there twice.
     **views : matrices
         More views, by name.
 
@@ -250,11 +252,9 @@ def row_keys(views: Views) -> NDArray[np.int64]:
         factors = np.random.default_rng([number, 29]).integers(2**63, size=X.shape[1]) * 2 + 1
         factors = factors.astype(np.uint64)
         if is_sparse(X):
-            rows = sp.csr_array(X, copy=not X.has_canonical_format)
-            rows.sum_duplicates()
-            terms = _bits(rows.data) * factors[rows.indices]
+            terms = _bits(X.data) * factors[X.indices]
             sums = np.concatenate([[np.uint64(0)], np.cumsum(terms, dtype=np.uint64)])
-            total += sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
+            total += sums[X.indptr[1:]] - sums[X.indptr[:-1]]
         else:
             total += (_bits(np.asarray(X)) * factors).sum(axis=1, dtype=np.uint64)
     return total.view(np.int64)
@@ -279,11 +279,19 @@ def as_views(X: Any, *, what: str = "X") -> Views:
         The name of the argument, for error messages.
     """
     if isinstance(X, Views) and all(min(matrix.shape) > 0 for _, matrix in X.items()):
-        return X  # its matrices were checked when it was made, which takes longer than a row
+        return _still_sound(X, what)
     if is_several(X):
         data = _collect(_pairs(X), prefix=f"{what}, ", minimum=1)
         return X if isinstance(X, Views) else Views._of(data)
     return Views._of({"view0": _matrix(X, what, minimum=1, convert_objects=True)})
+
+
+def _still_sound(views: Views, what: str) -> Views:
+    """Return views that are checked but for what a user may have done to their matrices since."""
+    sparse = {name: matrix for name, matrix in views.items() if is_sparse(matrix)}
+    sound = {name: sound_csr(X, f"{what}, view {name!r}: ") for name, X in sparse.items()}
+    same = all(sound[name] is matrix for name, matrix in sparse.items())
+    return views if same else Views._of({**dict(views.items()), **sound})
 
 
 def is_several(X: Any) -> bool:
@@ -330,6 +338,7 @@ def _matrix(X: Any, label: str, *, minimum: int = 0, convert_objects: bool = Fal
             X = np.asarray(X)
         if not convert_objects and getattr(getattr(X, "dtype", None), "kind", "") == "O":
             raise TypeError("holds Python objects, not numbers; convert it with X.astype(float)")
+        X = sound_csr(X) if sp.issparse(X) else X  # before anything else looks at its arrays
         limits = {"ensure_min_samples": minimum, "ensure_min_features": minimum}
         X = check_array(X, accept_sparse="csr", ensure_all_finite=False, **limits)
         if X.dtype.kind not in "biuf":
@@ -337,7 +346,8 @@ def _matrix(X: Any, label: str, *, minimum: int = 0, convert_objects: bool = Fal
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{label}: {error}") from error
-    return _storable(X) if is_sparse(X) else X
+    checked: Matrix = X
+    return checked
 
 
 def _storable(matrix: Matrix) -> Matrix:
@@ -364,9 +374,6 @@ def _empty_rows(matrix: Matrix) -> NDArray[np.bool_]:
     """Return the rows of which all values are 0, or all are NaN."""
     if not is_sparse(matrix):
         return np.asarray(~matrix.any(axis=1) | np.isnan(matrix).all(axis=1))
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()  # do not change the caller's matrix
-        matrix.sum_duplicates()  # duplicates may cancel
     n_nonzero, n_nan = (
         np.diff(np.append(0, np.cumsum(flags))[matrix.indptr])
         for flags in (matrix.data != 0, np.isnan(matrix.data))

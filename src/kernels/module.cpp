@@ -324,5 +324,6 @@ NB_MODULE(_compiled, m) {
     coem::bind_aspect(m);
     coem::bind_chain(m);
     coem::bind_dense(m);
+    coem::bind_structure(m);
     coem::bind_words(m);
 }

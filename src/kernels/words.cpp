@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <random>
 #include <stdexcept>
 
 namespace coem {
@@ -18,7 +19,6 @@ using std::uint64_t;
 namespace {
 
 constexpr int64_t kLongest = std::numeric_limits<int32_t>::max();  // bytes or items of a row
-constexpr uint64_t kOdd = 0x9E3779B97F4A7C15u, kOther = 0xE7037ED1A0B428DBu;
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 
@@ -106,16 +106,38 @@ string_view Strings::operator[](int64_t i) const {
     return {data + first, at(last - first)};
 }
 
+uint64_t random_seed() {
+    static const uint64_t seed = [] {
+        std::random_device device;  // the operating system's
+        return uint64_t{device()} << 32 | device();
+    }();
+    return seed;
+}
+
+// The numbers of SplitMix64. One seed makes four secrets that look independent.
+Hasher::Hasher(uint64_t seed) {
+    for (uint64_t& secret : secret_) {
+        uint64_t z = seed += 0x9E3779B97F4A7C15u;
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+        secret = (z ^ z >> 31) | 1;  // never 0, and a product with it loses no bits
+    }
+}
+
 // Overlapping loads, so that no byte beyond the word is read.
-Key key_of(string_view word) {
+//
+// Every piece of a word meets a secret before it is multiplied, as in wyhash. Two words collide if
+// two products agree, and which words those are changes with the secrets: to choose them, one has
+// to guess 64 bits. (With constants in the place of secrets one can solve for them.)
+Key Hasher::operator()(string_view word) const {
     const char* p = word.data();
     const size_t n = word.size();
-    Key key{word, 0, 0, n * kOther};
+    Key key{word, 0, 0, n};
     if (n >= 8) {
         key.head = load<uint64_t>(p);
         key.tail = load<uint64_t>(p + n - 8);
         for (size_t i = 8; i + 8 < n; i += 8) {
-            key.hash = mix(key.hash ^ load<uint64_t>(p + i), kOdd);
+            key.hash = mix(key.hash ^ load<uint64_t>(p + i) ^ secret_[3], secret_[2]);
         }
     } else if (n >= 4) {
         key.head = load<uint32_t>(p) << 32 | load<uint32_t>(p + n - 4);
@@ -123,11 +145,11 @@ Key key_of(string_view word) {
         const auto byte = [&](size_t i) { return uint64_t{static_cast<unsigned char>(p[i])}; };
         key.head = byte(0) << 16 | byte(n / 2) << 8 | byte(n - 1);
     }
-    key.hash = mix(key.hash ^ key.head, kOdd) ^ mix(key.tail, kOther);
+    key.hash = mix(key.hash ^ mix(key.head ^ secret_[0], key.tail ^ secret_[1]), secret_[2]);
     return key;
 }
 
-WordTable::WordTable() : slots_(1024), starts_{0} {}
+WordTable::WordTable(const Hasher& hasher) : hasher_(hasher), slots_(1024), starts_{0} {}
 
 // The slot of a word, or the free one where it belongs.
 size_t WordTable::place(const Key& key) const {
@@ -163,23 +185,33 @@ void WordTable::grow() {
     std::swap(old, slots_);
     for (const Slot& slot : old) {
         if (slot.id < 0) continue;
-        size_t i = key_of(word(slot.id)).hash & mask();
+        size_t i = hasher_(word(slot.id)).hash & mask();
         while (slots_[i].id >= 0) i = (i + 1) & mask();
         slots_[i] = slot;
     }
 }
 
-WordCounter::WordCounter(int64_t min_n, int64_t max_n)
-    : min_n_(min_n), max_n_(max_n), simple_(max_n == 1) {}
+int64_t WordTable::n_probes() const {
+    int64_t total = 0;
+    for (size_t i = 0; i < slots_.size(); ++i) {
+        if (slots_[i].id < 0) continue;
+        total += static_cast<int64_t>((i - hasher_(word(slots_[i].id)).hash) & mask()) + 1;
+    }
+    return total;
+}
+
+WordCounter::WordCounter(int64_t min_n, int64_t max_n, uint64_t seed)
+    : min_n_(min_n), max_n_(max_n), simple_(max_n == 1), hasher_(seed), stop_(hasher_),
+      words_(hasher_) {}
 
 void WordCounter::stop(const Strings& words) {
-    for (int64_t i = 0; i < words.n; ++i) stop_.add(key_of(words[i]));
+    for (int64_t i = 0; i < words.n; ++i) stop_.add(hasher_(words[i]));
     simple_ = simple_ && stop_.size() == 0;
 }
 
 void WordCounter::know(const Strings& words) {
     for (int64_t i = 0; i < words.n; ++i) {
-        if (words_.add(key_of(words[i])).id != i) {
+        if (words_.add(hasher_(words[i])).id != i) {
             throw std::invalid_argument("a word is there twice");
         }
     }
@@ -189,7 +221,7 @@ void WordCounter::know(const Strings& words) {
 // Words stay where they are until the end of their row, so that some may wait for their slots.
 void WordCounter::count(string_view word) {
     if (n_waiting_ == waiting_.size()) flush();
-    Key& key = waiting_[n_waiting_++] = key_of(word);
+    Key& key = waiting_[n_waiting_++] = hasher_(word);
     words_.prefetch(key);
 }
 
@@ -213,7 +245,7 @@ void WordCounter::flush() {
 // Tokens that are left lie side by side with a blank between, so that an n-gram is a piece of that.
 void WordCounter::token(string_view word) {
     if (simple_) return count(word);
-    if (stop_.size() && stop_.find(key_of(word)).id >= 0) return;
+    if (stop_.size() && stop_.find(hasher_(word)).id >= 0) return;
     if (!tokens_.empty()) joined_.push_back(' ');
     const size_t start = joined_.size();
     joined_.insert(joined_.end(), word.begin(), word.end());

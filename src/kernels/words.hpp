@@ -24,7 +24,21 @@ struct Key {
     std::string_view word;
     std::uint64_t head, tail, hash;
 };
-Key key_of(std::string_view word);
+
+// Hashes words with secret numbers. Whoever writes a text does not know them, and so cannot choose
+// words that all want the same slots, which would make a table as slow as a list. Nothing that is
+// counted depends on them: words are numbered as they come, and sorted in the end.
+class Hasher {
+  public:
+    explicit Hasher(std::uint64_t seed);
+    Key operator()(std::string_view word) const;
+
+  private:
+    std::uint64_t secret_[4];
+};
+
+// The seed of this process: a random number, drawn once.
+std::uint64_t random_seed();
 
 // The set of all words so far, numbered as they came. A slot is half a cache line and has all that
 // counting asks for, so that a word costs one wait for memory, which `prefetch` can begin early.
@@ -39,7 +53,7 @@ class WordTable {
         std::uint32_t place;
     };
 
-    WordTable();
+    explicit WordTable(const Hasher& hasher);
     void prefetch(const Key& key) const { __builtin_prefetch(&slots_[key.hash & mask()]); }
     Slot& find(const Key& key) { return slots_[place(key)]; }  // a free one if it is not there
     Slot& add(const Key& key);
@@ -48,12 +62,14 @@ class WordTable {
         return {bytes_.data() + start[0], start[1] - start[0]};
     }
     std::int32_t size() const { return static_cast<std::int32_t>(starts_.size() - 1); }
+    std::int64_t n_probes() const;  // slots to look at in order to find each word once
 
   private:
     std::size_t mask() const { return slots_.size() - 1; }
     std::size_t place(const Key& key) const;
     void grow();
 
+    Hasher hasher_;
     std::vector<Slot> slots_;
     std::vector<std::size_t> starts_;
     std::vector<char> bytes_;
@@ -63,7 +79,7 @@ class WordTable {
 // vocabulary of several, in the order of code points, which does not depend on who had which rows.
 class WordCounter {
   public:
-    WordCounter(std::int64_t min_n, std::int64_t max_n);
+    WordCounter(std::int64_t min_n, std::int64_t max_n, std::uint64_t seed);
 
     void stop(const Strings& words);  // words to pass over, before n-grams are made
     void know(const Strings& words);  // count these alone, each in the column of its place
@@ -76,6 +92,7 @@ class WordCounter {
 
     std::int64_t n_rows() const { return static_cast<std::int64_t>(ends_.size()); }
     std::int64_t n_words() const;  // one more than the highest place of a word in the vocabulary
+    std::int64_t n_probes() const { return words_.n_probes(); }  // for tests
     void sort();  // before `merge`
 
     // Entries of each row that have a column; a column of -1 is none.
@@ -109,6 +126,7 @@ class WordCounter {
 
     std::int64_t min_n_, max_n_;
     bool fixed_ = false, simple_ = true;
+    Hasher hasher_;
     WordTable stop_, words_;
     std::vector<Entry> entries_;
     std::vector<std::int64_t> ends_;           // of the rows in `entries_`

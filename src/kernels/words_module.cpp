@@ -34,6 +34,12 @@ template <class T, class U> nb::object owned(std::vector<U>&& values) {
     return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), 1, shape, owner));
 }
 
+// Only tests name a seed.
+void new_counter(WordCounter* self, int64_t min_n, int64_t max_n,
+                 const std::optional<std::uint64_t>& seed) {
+    new (self) WordCounter(min_n, max_n, seed.value_or(random_seed()));
+}
+
 void count_text(WordCounter& counter, const In1<int64_t>& offsets, const Bytes& data,
                 const std::optional<Bytes>& valid, const In1<int32_t>& rule, int64_t lo,
                 int64_t hi) {
@@ -91,7 +97,8 @@ void bind_words(nb::module_& m) {
     const auto exact = [](const char* name) { return nb::arg(name).noconvert(); };
     using Free = nb::call_guard<nb::gil_scoped_release>;
     nb::class_<WordCounter>(m, "WordCounter")
-        .def(nb::init<int64_t, int64_t>(), nb::arg("min_n"), nb::arg("max_n"))
+        .def("__init__", new_counter, nb::arg("min_n"), nb::arg("max_n"),
+             nb::arg("seed") = nb::none())
         .def("stop", [](WordCounter& c, const In1<int64_t>& offsets,
                         const Bytes& data) { c.stop(strings(offsets, data)); },
              exact("offsets"), exact("data"))
@@ -107,6 +114,7 @@ void bind_words(nb::module_& m) {
              exact("data"))
         .def("fill", fill<int64_t>, exact("columns"), exact("indptr"), exact("indices"),
              exact("data"))
+        .def_prop_ro("n_probes", &WordCounter::n_probes)
         .def_prop_ro("n_rows", &WordCounter::n_rows);
     m.def("merge_words", merge_counters, nb::arg("counters"));
 }

@@ -11,6 +11,7 @@ from coem.initialise import seeder
 from coem.kernels.lloyd import Lloyd, unit_rows
 from coem.latent.block import Partition
 from coem.latent.sphere import Concepts
+from coem.sparse import sound_csr
 from coem.typing import Array, Matrix, Rng, is_sparse
 
 INITS = ("k-means++", "rows")
@@ -36,8 +37,10 @@ def drawer(init: Any, n_clusters: int, X: Matrix, mass: Array) -> Callable[[Rng]
 
 def read_concepts(init: Any, shape: tuple[int, int]) -> Array:
     """Return given concept vectors with rows of unit length; raise unless they have `shape`."""
+    if sp.issparse(init):
+        init = sound_csr(init, "init: ").toarray()
     try:
-        given = np.array(init.toarray() if sp.issparse(init) else init, dtype=np.float64)
+        given = np.array(init, dtype=np.float64)
     except (TypeError, ValueError):
         given = np.empty(())
     if given.ndim == 0:

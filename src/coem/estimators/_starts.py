@@ -20,7 +20,8 @@ def as_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:
     if resp.ndim == 0:
         raise ValueError(
             f"init must be one of {', '.join(map(repr, INITS))}, an array of responsibilities "
-            f"(rows by components) or a fitted mixture, got {init!r}"
+            "(rows by components) or a fitted mixture, got "
+            f"{init if np.isscalar(init) else type(init).__name__!r}"
         )
     if resp.shape != (n_rows, n_components):
         raise ValueError(

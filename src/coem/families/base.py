@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast
 import numpy as np
 
 from coem.stats import Stats
-from coem.typing import CSR, Array, Matrix, MatrixT, Rng, Theta, is_sparse
+from coem.typing import Array, Matrix, MatrixT, Rng, Theta, is_sparse
 from coem.views import RowError
 
 ThetaT = TypeVar("ThetaT", bound=Theta)
@@ -252,8 +252,6 @@ def check_values(
     A value is invalid if it is not finite or, with `nonnegative`, if it is negative.
     """
     values = X.data if is_sparse(X) else X
-    if is_sparse(X):
-        _check_structure(X, view)
     # If the sum is finite, so are all values; this needs no second array. The sum of huge values
     # may overflow, and then each value is checked.
     with np.errstate(invalid="ignore", over="ignore"):
@@ -280,18 +278,6 @@ def check_magnitude(X: Matrix, view: str, largest: float = 1e150) -> None:
     if max(float(top), -float(bottom)) > largest:
         row, value = _first_bad(X, lambda x: np.abs(x) > largest)
         raise RowError(view, row, f": {value} is too large; scale the view down")
-
-
-def _check_structure(X: CSR, view: str) -> None:
-    """Raise if an array of a CSR matrix points outside another: the kernels do not check that."""
-    starts, n_stored = X.indptr, len(X.indices)
-    in_order = starts[0] == 0 and starts[-1] <= n_stored and (np.diff(starts) >= 0).all()
-    inside = n_stored == 0 or (X.indices.min() >= 0 and X.indices.max() < X.shape[1])
-    if not (in_order and inside and n_stored == len(X.data)):
-        raise ValueError(
-            f"view {view!r}: the CSR matrix is damaged, its rows or columns point outside its "
-            "arrays; build it again (X.check_format() says where)"
-        )
 
 
 def _first_bad(X: Matrix, bad: Callable[[Array], Array]) -> tuple[int, Any]:

@@ -16,12 +16,12 @@ from sklearn.utils.validation import _num_samples
 from coem.calibration import best_temperature
 from coem.checks import check_number
 from coem.estimators import MixtureClassifier, MixtureClusterer
+from coem.input import as_rows
 from coem.labels import read_knowledge
 from coem.records import Records
 from coem.selection._advice import advise
 from coem.selection._figures import draw_runs, draw_variants, two_panels
 from coem.selection.splitters import LabeledKFold, LabeledShuffleSplit
-from coem.views import as_views, is_several
 
 LAMBDAS = (0.3, 0.1, 0.03)
 NUMBERS = (2, 5, 10, 20)
@@ -144,7 +144,7 @@ def doctor(
     'naive Bayes'
     """
     _check_classifier(estimator)
-    X = as_views(X) if is_several(X) else X
+    X = as_rows(X)
     knowledge = _checked(y, _num_samples(X), n_splits, n_repeats, n_restarts)
     y, folds = knowledge.labels(), (_n_folds(knowledge, n_splits), n_repeats)
     report = on_fit or _nothing

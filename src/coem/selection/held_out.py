@@ -7,9 +7,9 @@ from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
+from coem.input import as_rows
 from coem.labels import read_knowledge
 from coem.selection.splitters import LabeledKFold
-from coem.views import as_views, is_several
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def held_out(estimator, X, y, *, cv=None, on_fold=None):
     >>> len(found.rows), found.n_folds, found.accuracy
     (40, 4, 1.0)
     """
-    X = as_views(X) if is_several(X) else X
+    X = as_rows(X)
     y = np.asarray(y, dtype=object)
     knowledge = read_knowledge(y, len(y))
     splits = check_cv(LabeledKFold() if cv is None else cv).split(np.zeros((len(y), 1)), y)

@@ -10,11 +10,11 @@ from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from coem.checks import check_number, enumerated
+from coem.input import as_rows
 from coem.records import Records
 from coem.selection._figures import one_panel
 from coem.selection._fits import each_fit, fit_again, last_of
 from coem.selection._shared import SharedInformation
-from coem.views import as_views, is_several
 
 LARGEST = 64  # the largest number that is tried by default
 PATIENCE = 2  # stop after this many numbers in a row that are worse than the best
@@ -145,7 +145,7 @@ def choose_k(model, X, sizes=None, *, n_splits=3, random_state=None, n_jobs=None
     """
     check_number("n_splits", n_splits, Integral, 2)
     _check_model(model)
-    X = as_views(X) if is_several(X) else X
+    X = as_rows(X)
     n_rows = _num_samples(X)
     if n_rows < 8:
         raise ValueError(f"{n_rows} rows are too few to divide them; choose k yourself")

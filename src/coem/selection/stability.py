@@ -10,6 +10,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from coem.checks import check_choice, check_number, check_weight
+from coem.input import as_rows
 from coem.latent.shared_rows import fate, rand_index, shared_rows, translated
 from coem.records import Records
 from coem.selection._figures import two_panels
@@ -27,7 +28,6 @@ from coem.selection._fits import (
     some_rows,
 )
 from coem.selection.trust import MEANING, group_trust, row_trust
-from coem.views import as_views, is_several
 
 FATES = ("recurs", "split", "merged", "scattered")
 
@@ -246,7 +246,7 @@ def stability(
         check_number(name, value, Integral, least)
     check_choice("keep", keep, ("best", "central"))
     check_model(model, subsample)
-    X = as_views(X) if is_several(X) else X
+    X = as_rows(X)
     n_rows = _num_samples(X)
     check_names(feature_names, model, X)
     weight = check_weight(sample_weight, np.empty((n_rows, 1)))

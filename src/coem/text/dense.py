@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from coem.io.numbers import MISSING, could_be_number
+from coem.sparse import sound_csr
 from coem.text._tables import advice, column, is_list, is_text
 from coem.views import RowError
 
@@ -152,8 +153,7 @@ def read_array(source, n_rows, view):
     if isinstance(source, str | PathLike):
         where = str(source)
         source = _load(Path(source), view)
-    if not sp.issparse(source):
-        source = np.asarray(source)
+    source = sound_csr(source, f"view {view!r}: ") if sp.issparse(source) else np.asarray(source)
     if source.ndim != 2 or source.dtype.kind not in "biuf" or 0 in source.shape:
         raise ValueError(
             f"view {view!r}: {where} must hold numbers in two dimensions, and has shape "
