@@ -43,11 +43,11 @@ class Saved:
         return self.names[label] if is_number and self.names else str(label)
 
 
-def load_model(path: Path, encoder: str | None = None) -> Saved:
+def load_model(path: Path, encoder: str | None = None, *, trust_patterns: bool = False) -> Saved:
     """Return the model of a file, or of the folder of a run.
 
     An encoder is loaded by the name that the user gives, or that the user's run has; a model file
-    alone says what it was, and loads nothing.
+    alone says what it was, and loads nothing. `trust_patterns` is that of `coem.load`.
     """
     import coem
 
@@ -55,7 +55,9 @@ def load_model(path: Path, encoder: str | None = None) -> Saved:
     if not path.is_file():
         raise ValueError(f"there is no {path}")
     in_run = (path.parent / RUN).is_file() and path.name == MODEL
-    pipeline, told = coem.load(path, fill=_encoder(path, encoder, in_run)), coem.read_info(path)
+    fill = _encoder(path, encoder, in_run)
+    pipeline = coem.load(path, fill=fill, trust_patterns=trust_patterns)
+    told = coem.read_info(path)
     steps = getattr(pipeline, "steps", [])
     if len(steps) != 2 or not hasattr(steps[0][1], "vocabulary_"):
         raise ValueError(f"{path} holds no model that reads documents; use coem.load in Python")

@@ -12,6 +12,7 @@ from coem.cli._options import (
     reading_options,
     source_argument,
     talk_options,
+    trust_option,
     vectors_options,
 )
 from coem.cli._talk import Talk
@@ -43,6 +44,7 @@ Examples:
 )
 @other_text_option
 @vectors_options
+@trust_option
 @plain_option
 @reading_options
 @config_option
@@ -61,7 +63,8 @@ def command(**options: Any) -> None:
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     out = options["out"]
     _check_target(out, options["force"])
-    saved = _models.load_model(options["model"], options["encoder"])
+    trust = options["trust_patterns"]
+    saved = _models.load_model(options["model"], options["encoder"], trust_patterns=trust)
     _models.check_text_option(saved, options["text"])
     documents = _models.read_rows(saved, options["source"], options, talk, options["id_column"])
     with talk.noting_warnings():

@@ -164,6 +164,8 @@ def read_array(source, n_rows, view):
 
 
 def _load(path, view):
+    if path.exists() and not path.is_file():  # nobody knows when a device would end
+        raise ValueError(f"view {view!r}: {path} is no file")
     try:
         return np.load(path, allow_pickle=False)
     except FileNotFoundError:
