@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
@@ -40,6 +43,34 @@ def read_views(estimator: BaseEstimator, X: Any, *, reset: bool, named: Any = No
         estimator.view_names_ = tuple(views.names)
         estimator.view_widths_ = tuple(views[name].shape[1] for name in views.names)
     return views
+
+
+def column_names(X: Any) -> Any:
+    """Return the names of the columns of a table as scikit-learn reads them, or None."""
+    if not hasattr(X, "columns"):
+        return None
+    reader = BaseEstimator()
+    validate_data(reader, X, skip_check_array=True)
+    return getattr(reader, "feature_names_in_", None)
+
+
+def n_rows_of(X: Any) -> int:
+    """Return the number of rows of a matrix, a table, a list or `Views`."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Return some rows of a matrix, a table, a list or `Views`, as what it is.
+
+    `rows` are numbers of rows, or True for each that is taken.
+    """
+    rows = np.flatnonzero(rows) if np.asarray(rows).dtype == bool else np.asarray(rows)
+    if isinstance(X, list | tuple):
+        return [X[row] for row in rows]
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(table, nw.DataFrame):
+        return table[rows.tolist()].to_native()
+    return (X.tocsr() if sp.issparse(X) else X)[rows]
 
 
 def _check_same_views(
