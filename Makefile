@@ -33,7 +33,8 @@ define install
 	fi
 endef
 
-.PHONY: setup light test sanitize fuzz lint format bench compare experiments papers demo clean
+.PHONY: setup light test test-oldest test-newest sanitize fuzz lint format bench compare experiments \
+  papers demo clean
 
 setup: $(READY)
 
@@ -73,6 +74,34 @@ sanitize: setup
 	PYTHONPATH=$(SANITIZED)/site LD_PRELOAD="$(SANITIZERS)" PYTHONMALLOC=malloc \
 	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(SANITIZED)/venv/bin/python -m pytest -q -p no:cacheprovider tests/kernels tests/test_sparse.py
+
+# The tests with the oldest versions that pyproject.toml claims, and with the newest there are, each
+# in a .venv of its own; the extension is built with them too. TESTS=tests/io runs a part.
+# Old pips take the constraints of a build from PIP_CONSTRAINT, new ones from PIP_BUILD_CONSTRAINT.
+TESTS ?= tests src/coem
+OTHER = PYTHONDONTWRITEBYTECODE= .venv-$(1)/bin/python -m pytest -n 2 --dist worksteal $(TESTS)
+
+# $(call other,NAME,OPTIONS OF PIP): this checkout in .venv-NAME.
+define other
+	@test -d .venv-$(1) || $(PYTHON) -m venv .venv-$(1)
+	.venv-$(1)/bin/python -m pip install -q --no-compile --disable-pip-version-check $(2) \
+	  --config-settings=build-dir=build/$(1)
+endef
+
+# Encoders bring packages that ask for newer versions than coem does: their tests skip here.
+OLD := -e '.[datasets,excel,languages,pandas,plot]' hmmlearn hypothesis nltk polars pytest pytest-xdist
+
+test-oldest: export PIP_CONSTRAINT = $(CURDIR)/build/oldest.txt
+test-oldest: export PIP_BUILD_CONSTRAINT = $(PIP_CONSTRAINT)
+test-oldest:
+	@mkdir -p build
+	$(PYTHON) .ci/oldest.py > build/oldest.txt
+	$(call other,oldest,$(OLD))
+	$(call OTHER,oldest)
+
+test-newest:
+	$(call other,newest,--upgrade --upgrade-strategy eager -e '.[test]')
+	$(call OTHER,newest)
 
 lint: setup
 	$(BIN)/ruff check .
@@ -135,4 +164,4 @@ demo: light
 	$(BIN)/coem demo
 
 clean:
-	rm -rf build $(VENV)
+	rm -rf build $(VENV) .venv-oldest .venv-newest

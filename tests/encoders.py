@@ -1,11 +1,12 @@
 """A tiny model of model2vec: eight numbers for each of a few words."""
 
 import numpy as np
+import pytest
 
 
 def save_tiny(folder, words, *, seed=0, width=8, probed=("two", "views")):
     """Save a model in a folder; words of one list point in one direction, and return the folder."""
-    from model2vec import StaticModel
+    StaticModel = pytest.importorskip("model2vec").StaticModel
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import Whitespace

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Collection, Sequence
 from functools import wraps
-from numbers import Integral
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import check_array, check_non_negative
 
 LARGEST_WEIGHT = 1e100  # the squares of larger weights overflow when they are summed
 
@@ -90,9 +90,8 @@ def check_weight(sample_weight: ArrayLike | None, X: HasShape) -> NDArray[np.flo
     """
     if sample_weight is None:
         return None
-    weight: NDArray[np.float64] = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
-    )
+    weight = _one_per_row(sample_weight, X.shape[0])
+    check_non_negative(weight, "`sample_weight`")
     if not weight.sum() > 0:
         raise ValueError("sample_weight is 0 for every row")
     if weight.max() > LARGEST_WEIGHT:
@@ -100,6 +99,25 @@ def check_weight(sample_weight: ArrayLike | None, X: HasShape) -> NDArray[np.flo
             f"sample_weight: row {int(weight.argmax())} has {weight.max():g}, which is too large; "
             "divide all weights by the largest"
         )
+    return weight
+
+
+def _one_per_row(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """Return finite weights as a new array: one number stands for all rows."""
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_rows, sample_weight, dtype=np.float64)
+    weight: NDArray[np.float64] = check_array(
+        sample_weight,
+        ensure_2d=False,
+        dtype=np.float64,
+        order="C",
+        copy=True,
+        input_name="sample_weight",
+    )
+    if weight.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D array")
+    if len(weight) != n_rows:
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(n_rows,)}!")
     return weight
 
 

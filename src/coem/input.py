@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import narwhals as nw
+import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
@@ -52,6 +54,34 @@ def as_rows(X: Any) -> Any:
     if is_several(X):
         return as_views(X)
     return sound_csr(X, "X: ") if sp.issparse(X) else X
+
+
+def column_names(X: Any) -> Any:
+    """Return the names of the columns of a table as scikit-learn reads them, or None."""
+    if not hasattr(X, "columns"):
+        return None
+    reader = BaseEstimator()
+    validate_data(reader, X, skip_check_array=True)
+    return getattr(reader, "feature_names_in_", None)
+
+
+def n_rows_of(X: Any) -> int:
+    """Return the number of rows of a matrix, a table, a list or `Views`."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Return some rows of a matrix, a table, a list or `Views`, as what it is.
+
+    `rows` are numbers of rows, or True for each that is taken.
+    """
+    rows = np.flatnonzero(rows) if np.asarray(rows).dtype == bool else np.asarray(rows)
+    if isinstance(X, list | tuple):
+        return [X[row] for row in rows]
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(table, nw.DataFrame):
+        return table[rows.tolist()].to_native()
+    return (X.tocsr() if sp.issparse(X) else X)[rows]
 
 
 def _check_same_views(

@@ -1,5 +1,6 @@
 """Labels: which classes each row may belong to, according to the `y` of the user."""
 
+import sys
 from collections.abc import Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -8,7 +9,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -265,11 +265,13 @@ def _as_array(y: Any) -> Array:
 
 def _is_missing(label: object) -> bool:
     """Return whether an entry of `y` marks a row without a label."""
-    if label is None or is_pandas_na(label) or is_scalar_nan(label):
+    if label is None or label is getattr(sys.modules.get("pandas"), "NA", None):
         return True
     if isinstance(label, str):
         return label == ""
-    return isinstance(label, Real) and not isinstance(label, bool | np.bool_) and label == -1
+    if not isinstance(label, Real) or isinstance(label, bool | np.bool_):
+        return False
+    return label == -1 or label != label  # NaN is no number, not even itself
 
 
 def _narrowed(labels: Array, known: Array) -> Array:

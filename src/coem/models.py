@@ -1,6 +1,7 @@
 """Models to files and back: every class that a model file may hold is known here."""
 
 import itertools
+from numbers import Integral
 
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.pipeline import Pipeline
@@ -52,7 +53,7 @@ def save(model, path, *, extra=None, fingerprint=None):
     write_model(model, path, extra=extra, fingerprint=fingerprint)
 
 
-def load(path, *, fill=None):
+def load(path, *, fill=None, trust_patterns=False):
     """Return the model of a file. Nothing in the file is executed.
 
     Parameters
@@ -61,6 +62,10 @@ def load(path, *, fill=None):
         A file that `save` has written.
     fill : dict, optional
         What no file can hold, by the name of its field: ``{"encoder": encoder}``.
+    trust_patterns : bool, default=False
+        Load a `token_pattern` whatever it is. Otherwise only patterns are loaded that find words in
+        a time proportional to the text: one kind of character after the other, the last of them
+        repeated, such as ``[a-z]{3,}``. Set it for a file of your own, or of somebody you trust.
 
     Returns
     -------
@@ -70,11 +75,11 @@ def load(path, *, fill=None):
     Raises
     ------
     ModelFileError
-        If the file is no model, damaged, or of a newer coem.
+        If the file is no model, damaged, of a newer coem, or has a pattern that is not trusted.
     FileNotFoundError, PermissionError
         If there is no such file, or it may not be read.
     """
-    return read_model(path, fill=fill)
+    return read_model(path, fill=fill, trust_patterns=trust_patterns)
 
 
 def _check_pipeline(pipeline):
@@ -89,6 +94,18 @@ def _check_pipeline(pipeline):
             need(width == second.n_features_in_, f"the input of {type(second).__name__}")
 
 
-register(Pipeline, skip=("memory",), check=_check_pipeline)
-register(CountVectorizer, skip=("_stop_words_id",))
+def _check_vectorizer(vectorizer):
+    """Refuse words that do not have the columns from 0 on, one each."""
+    words = getattr(vectorizer, "vocabulary_", {})
+    need(isinstance(words, dict) and all(isinstance(word, str) for word in words), "vocabulary_")
+    need(all(isinstance(column, Integral) for column in words.values()), "vocabulary_")
+    need(set(words.values()) == set(range(len(words))), "vocabulary_")
+    if words and vectorizer.input == "content":
+        vectorizer.transform(["a few words"])
+
+
+register(Pipeline, check=_check_pipeline)
+register(
+    CountVectorizer, skip=("_stop_words_id",), patterns=("token_pattern",), check=_check_vectorizer
+)
 register(TfidfTransformer)

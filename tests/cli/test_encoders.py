@@ -39,7 +39,7 @@ def run(table, tiny, coem):
 
 def encoded(monkeypatch):
     """Return a list that grows by the texts that models are asked for."""
-    from model2vec import StaticModel
+    StaticModel = pytest.importorskip("model2vec").StaticModel
 
     asked, encode = [], StaticModel.encode
 
@@ -252,7 +252,7 @@ EMBED = ("--view", "m=body:embed")
     ],
 )
 def test_bad_encoders(arguments, message, here, tiny, coem, monkeypatch):
-    from model2vec import StaticModel
+    StaticModel = pytest.importorskip("model2vec").StaticModel
 
     write_csv(here / "posts.csv", [{**row, "blank": ""} for row in posts()])
     for name in ("empty", "code"):

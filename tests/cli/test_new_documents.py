@@ -5,6 +5,11 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+
+import coem as library
+from coem import MixtureClusterer
+from coem.text import TextViews
 
 from .conftest import posts, write_csv
 
@@ -124,3 +129,16 @@ def test_info_counts_empty_cells(here, coem):
     (here / "a.jsonl").write_text(text, encoding="utf-8")
     told = json.loads(coem("info", "a.jsonl", "--json").stdout)
     assert [column["empty"] for column in told["columns"]] == [2, 2, 2]
+
+
+def test_a_pattern_of_your_own_is_trusted_by_name(table, coem):
+    columns = {name: [row[name] for row in posts()] for name in posts()[0]}
+    reader = TextViews({"words": "body"}, id="id", token_pattern=r"(?:[a-z]+)(?:-[a-z]+)*")
+    pipeline = make_pipeline(reader, MixtureClusterer(3, random_state=0)).fit(columns)
+    library.save(pipeline, "model.coem")
+    for verb in (["predict", "model.coem", table], ["serve", "model.coem"]):
+        said = coem(*verb, code=1).stderr
+        assert "token_pattern of TextViews" in said
+        assert "--trust-patterns" in said
+    found = rows(coem("predict", "model.coem", table, "--trust-patterns").stdout)
+    assert [int(row["label"]) for row in found] == pipeline.predict(columns).tolist()

@@ -213,7 +213,7 @@ def test_no_model_alone_can_rule_out_a_class():
 @pytest.mark.parametrize("n_rows", [5, 40, 200])
 def test_coordinates_in_the_span_of_the_rows_give_the_same_regression(n_rows, monkeypatch):
     rng = np.random.default_rng(n_rows)
-    X = sp.csr_array(sp.random_array((n_rows, 90), density=0.2, rng=rng))
+    X = sp.csr_array(sp.random_array((n_rows, 90), density=0.2, random_state=rng))
     codes = np.arange(n_rows) % 3
     monkeypatch.setattr(_linear, "MAX_ITER", 20_000)
     long = LogisticRegression(C=5, tol=1e-10, max_iter=20_000).fit(sp.csr_matrix(X), codes)

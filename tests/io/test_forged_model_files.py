@@ -105,7 +105,6 @@ CHANGES = {
     "no estimator": lambda meta: meta.update(model={"object": ["MixtureClusterer", {"a": 1}]}),
     "no state": lambda meta: meta.update(model={"object": ["MixtureClusterer", None]}),
     "odd parameter": lambda meta: state(meta, "params").update(shell="rm"),
-    "machine": lambda meta: state(meta, "params").update(checkpoint="/tmp"),
     "bad parameter": lambda meta: state(meta, "params").update(assign="nobody"),
     "a method": lambda meta: state(meta).update(predict=3),
     "a dunder": lambda meta: state(meta).update(__class__=3),
@@ -131,6 +130,15 @@ CHANGES = {
     "absent": lambda meta: state(meta).update(weights_={"absent": "weights"}),
     "a dict of lists": lambda meta: state(meta).update(theta_={"dict": [[[1], 2]]}),
     "infinite range": lambda meta: state(meta).update(weights_={"range": [0, 10**18, 1]}),
+    "a range of widths": lambda meta: state(meta).update(view_widths_={"range": [0, 10**15, 1]}),
+    "many ranges": lambda meta: state(meta).update(extra_=[{"range": [0, 10**4, 1]}] * 20),
+    "keys of one hash": lambda meta: state(meta).update(
+        theta_={"dict": [[i * ((1 << 61) - 1), 0] for i in range(100)]}
+    ),
+    "a scalar of a list": lambda meta: state(meta).update(beta_={"scalar": ["float64", [1, 2]]}),
+    "a long dtype": lambda meta: state(meta, "params").update(dtype={"dtype": "f8," * 1000}),
+    "a shape below 0": lambda meta: state(meta).update(weights_={"objects": [[-1], ["a"]]}),
+    "words and numbers": lambda meta: state(meta).update(extra_={"index": [["a"], "int", 3]}),
     "object array": lambda meta: state(meta).update(weights_={"objects": [[10**15], []]}),
     "a type": lambda meta: state(meta).update(weights_={"type": "Popen"}),
     "a dtype": lambda meta: state(meta, "params").update(dtype={"dtype": "O"}),
@@ -165,6 +173,13 @@ def test_a_sparse_matrix_that_points_outside(path):
 
 
 TEXT_CHANGES = {
+    "a range of views": lambda own: own.update(views_={"range": [0, 10**15, 1]}),
+    "a range for a view": lambda own: own["views_"]["dict"][0].__setitem__(
+        1, {"range": [0, 10**15, 1]}
+    ),
+    "a range of columns": lambda own: dict(own["views_"]["dict"])["words"]["dict"].append(
+        ["columns", {"range": [0, 10**4, 1]}]
+    ),
     "views": lambda own: own["views_"]["dict"].pop(),
     "words": lambda own: own["vocabulary_"]["dict"][0][1].update(objects=[[2], ["a", 3]]),
     "no words": lambda own: own["vocabulary_"]["dict"][0].__setitem__(1, "text"),
@@ -236,6 +251,31 @@ def test_steps_that_do_not_fit_each_other(path):
 
     forge(path, change)
     refused(path)
+
+
+@pytest.mark.parametrize("column", [-1, 1, 10**15, "a"])
+def test_words_of_a_vectorizer_that_have_no_columns(path, column):
+    coem.save(fits.fitted("pipeline"), path)
+
+    def change(meta):
+        vectorizer = state(meta, "params")["steps"][0]["tuple"][1]["object"][1]["fitted"]
+        vectorizer["vocabulary_"]["dict"][0][1] = column
+        vectorizer["vocabulary_"]["dict"][1][1] = column
+
+    forge(path, change)
+    refused(path, "vocabulary_")
+
+
+def test_an_array_in_very_many_places(path):
+    X = np.ones((2, 30_000))
+    coem.save(coem.MixtureClusterer(1, max_iter=1, tol=1).fit(X), path)
+
+    def change(meta):
+        ((_, theta),) = state(meta)["theta_"]["dict"]
+        state(meta).update(extra_=[theta] * 1000)
+
+    forge(path, change)
+    refused(path, "too many places")
 
 
 def test_steps_that_are_none(path):

@@ -121,7 +121,11 @@ def wide(n_rows=5000, n_words=2000):
     rng = np.random.default_rng(0)
     density = 30 / n_words
     return sp.random_array(
-        (n_rows, n_words), density=density, rng=rng, format="csr", data_sampler=rng.exponential
+        (n_rows, n_words),
+        density=density,
+        random_state=rng,
+        format="csr",
+        data_sampler=rng.exponential,
     )
 
 

@@ -91,7 +91,7 @@ def test_a_missing_library_is_said_with_the_install_line(monkeypatch, tiny):
 
 
 def test_the_vectors_are_those_of_the_library(tiny):
-    from model2vec import StaticModel
+    StaticModel = pytest.importorskip("model2vec").StaticModel
 
     encoder = NamedEncoder(str(tiny))
     X = TextViews({"m": Embed("text", encoder)}).fit_transform({"text": TEXTS})["m"]

@@ -45,11 +45,11 @@ class Saved:
         return self.names[label] if is_number and self.names else str(label)
 
 
-def load_model(path: Path, encoder: str | None = None) -> Saved:
+def load_model(path: Path, encoder: str | None = None, *, trust_patterns: bool = False) -> Saved:
     """Return the model of a file, or of the folder of a run.
 
     An encoder is loaded by the name that the user gives, or that the user's run has; a model file
-    alone says what it was, and loads nothing.
+    alone says what it was, and loads nothing. `trust_patterns` is that of `coem.load`.
     """
     import coem
 
@@ -59,7 +59,9 @@ def load_model(path: Path, encoder: str | None = None) -> Saved:
     in_run = (path.parent / RUN).is_file() and path.name == MODEL
     if in_run:
         check_model(path.parent, read_run(path.parent))
-    pipeline, told = coem.load(path, fill=_encoder(path, encoder, in_run)), coem.read_info(path)
+    fill = _encoder(path, encoder, in_run)
+    pipeline = coem.load(path, fill=fill, trust_patterns=trust_patterns)
+    told = coem.read_info(path)
     steps = getattr(pipeline, "steps", [])
     if len(steps) != 2 or not hasattr(steps[0][1], "vocabulary_"):
         raise ValueError(f"{path} holds no model that reads documents; use coem.load in Python")

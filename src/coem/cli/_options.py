@@ -272,6 +272,12 @@ other_encoder_option = click.option(
     "run]",
 )
 
+trust_option = click.option(
+    "--trust-patterns",
+    is_flag=True,
+    help="Take any token_pattern that MODEL has, even one that could take for ever.",
+)
+
 vectors_options = options(
     click.option(
         "--view",

@@ -10,6 +10,7 @@ from coem.cli._options import (
     other_text_option,
     reading_options,
     talk_options,
+    trust_option,
     vectors_options,
 )
 from coem.cli._talk import Talk, table
@@ -28,6 +29,7 @@ Examples:
 @click.option("-n", "--words", type=click.IntRange(1), default=10, show_default=True)
 @other_text_option
 @vectors_options
+@trust_option
 @reading_options
 @config_option
 @talk_options
@@ -44,7 +46,8 @@ def command(**options: Any) -> None:
     from coem.report.texts import excerpt
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
-    saved = _models.load_model(options["model"], options["encoder"])
+    trust = options["trust_patterns"]
+    saved = _models.load_model(options["model"], options["encoder"], trust_patterns=trust)
     if not hasattr(saved.model, "explain"):
         kind = type(saved.model).__name__
         article = "an" if kind[0] in "AEIOU" else "a"

@@ -14,6 +14,7 @@ from coem.cli._options import (
     safe_option,
     source_argument,
     talk_options,
+    trust_option,
     vectors_options,
 )
 from coem.cli._process import will_write
@@ -47,6 +48,7 @@ Examples:
 @other_text_option
 @vectors_options
 @safe_option
+@trust_option
 @plain_option
 @reading_options
 @config_option
@@ -65,7 +67,8 @@ def command(**options: Any) -> None:
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     out = options["out"]
     _check_target(out, options["force"])
-    saved = _models.load_model(options["model"], options["encoder"])
+    trust = options["trust_patterns"]
+    saved = _models.load_model(options["model"], options["encoder"], trust_patterns=trust)
     _models.check_text_option(saved, options["text"])
     documents = _models.read_rows(saved, options["source"], options, talk, options["id_column"])
     with talk.noting_warnings():

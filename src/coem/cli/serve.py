@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from coem.cli._options import RUN_OR_MODEL, other_encoder_option, talk_options
+from coem.cli._options import RUN_OR_MODEL, other_encoder_option, talk_options, trust_option
 from coem.cli._talk import Talk
 
 EXAMPLE = """\b
@@ -49,6 +49,7 @@ LEFT = 5.0  # seconds that a prediction may still take when the server is stoppe
     help="The token that requests must show. [a new one, which is printed]",
 )
 @other_encoder_option
+@trust_option
 @talk_options
 def command(model: Path, host: str, port: int, token_file: Path | None, **options: Any) -> None:
     """Answer requests for the groups or classes of rows, over HTTP, until Ctrl-C.
@@ -63,7 +64,8 @@ def command(model: Path, host: str, port: int, token_file: Path | None, **option
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     token = secrets.token_urlsafe(24) if token_file is None else _read_token(token_file)
-    saved = _models.load_model(model, options["encoder"])
+    trust = options["trust_patterns"]
+    saved = _models.load_model(model, options["encoder"], trust_patterns=trust)
     _models.check_encoders(saved)
     columns = columns_of(saved)
     if host not in LOOPBACK:

@@ -143,7 +143,8 @@ def _probabilities(name: str, given: Any, shape: tuple[int, ...]) -> Array:
 
 def _pseudo_counts(name: str, prior: Any, shape: tuple[int, ...]) -> Array:
     """Return the pseudo-counts of a Dirichlet prior: its parameters less one."""
-    found = _numbers(name, np.broadcast_to(prior, shape) if np.ndim(prior) == 0 else prior, shape)
+    one = np.ndim(prior) == 0 and not isinstance(prior, str)
+    found = _numbers(name, np.broadcast_to(prior, shape) if one else prior, shape)
     if found.min() < 1:
         raise ValueError(f"{name} must be 1 or more everywhere, got {found.min():g}")
     return found - 1.0

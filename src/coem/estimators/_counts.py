@@ -4,10 +4,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _get_feature_names
 
 from coem.estimators._types import Precision
 from coem.families.base import check_magnitude, check_values
+from coem.input import column_names
 from coem.kernels.aspect import Pairs
 from coem.typing import Array, Matrix, is_sparse
 from coem.views import as_views
@@ -56,7 +56,7 @@ def held_out_pairs(
             f"validation must have the rows and columns of X, and so the shape {shape}; it has the "
             f"shape {counts.shape}"
         )
-    own_names = _get_feature_names(validation)
+    own_names = column_names(validation)
     if names is not None and own_names is not None and (names != own_names).any():
         where = int(np.flatnonzero(names != own_names)[0])
         raise ValueError(

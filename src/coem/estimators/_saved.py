@@ -4,10 +4,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from coem.estimators._base import BaseMixture
 from coem.estimators._linear import LinearModel, ViewScale, Weights
 from coem.estimators._pool import NEW, OWN
+from coem.estimators._views_model import ViewsModel
 from coem.estimators.aspect import AspectModel
 from coem.estimators.classifier import MixtureClassifier
 from coem.estimators.clusterer import MixtureClusterer
@@ -16,7 +18,7 @@ from coem.estimators.pooled import PooledClassifier
 from coem.estimators.spherical import SphericalKMeans
 from coem.estimators.traffic import TrafficModel
 from coem.families.base import AnyFamily, Family
-from coem.io.loaded import is_table_of, need, widths_of
+from coem.io.loaded import is_dict_of, is_table_of, need, widths_of
 from coem.io.packing import flat_theta
 from coem.io.registry import register
 from coem.online import Running
@@ -36,12 +38,12 @@ def check_mixture(model: BaseMixture) -> None:
     need(is_table_of(model.view_weights_, len(widths), k), "view_weights_")
     need(isinstance(model.beta_, Real) and 0 <= model.beta_ <= 1, "beta_")
     betas = getattr(model, "view_betas_", {})  # models of older files have none
-    need(isinstance(betas, dict) and (not betas or list(betas) == list(widths)), "view_betas_")
+    need(betas == {} or is_dict_of(betas, widths), "view_betas_")
     need(all(isinstance(b, float) and 0 < b < np.inf for b in betas.values()), "view_betas_")
-    need(isinstance(model.history_, Records) and len(model.history_) > 0, "history_")
-    need(list(model.theta_) == list(model.families_) == list(widths), "theta_")
-    for view, width in widths.items():
-        _check_theta(model.families_[view], model.theta_[view], width, k, view)
+    silent = getattr(model, "silent_views_", ())
+    need(isinstance(silent, tuple) and set(silent) <= set(widths), "silent_views_")
+    _check_history(model.history_)
+    _check_thetas(model, widths, k)
     for expected in _check_stats(model._stats, model._mixture(), model._theta()):
         need(expected.mass.shape == (k,), "the statistics")
 
@@ -52,6 +54,20 @@ def check_clusterer(model: MixtureClusterer) -> None:
     if hasattr(model, "calibration_"):
         limit = getattr(model.calibration_, "limit", None)
         need(isinstance(limit, Real) and float(limit) > 0, "calibration_")
+
+
+def _check_history(history: Any) -> None:
+    """Raise unless there is a record of every round."""
+    need(isinstance(history, Records) and len(history) > 0, "history_")
+    need(all(isinstance(record, Bunch) for record in history), "history_")
+
+
+def _check_thetas(model: ViewsModel, widths: dict[str, int], k: int) -> None:
+    """Raise unless each view has a family and its parameters."""
+    for name in ("theta_", "families_"):
+        need(is_dict_of(getattr(model, name), widths), name)
+    for view, width in widths.items():
+        _check_theta(model.families_[view], model.theta_[view], width, k, view)
 
 
 def _check_theta(family: AnyFamily, theta: Theta, width: int, k: int, view: str) -> None:
@@ -98,9 +114,7 @@ def check_chain(model: HiddenMarkovModel) -> None:
         need(is_table_of(table, *shape) and table.dtype == np.float64, name)
         need(np.allclose(table.sum(axis=-1), 1) and table.min() >= 0, name)
     need(isinstance(model.beta_, Real) and 0 < model.beta_ <= 1, "beta_")
-    need(list(model.theta_) == list(model.families_) == list(widths), "theta_")
-    for view, width in widths.items():
-        _check_theta(model.families_[view], model.theta_[view], width, k, view)
+    _check_thetas(model, widths, k)
     for stats in _check_stats(model._stats, model._chain(), model._theta()):
         counts = stats.counts
         need(counts.starts.shape == (k,) and counts.steps.shape == (k, k), "the statistics")
@@ -128,6 +142,7 @@ def check_pool(model: PooledClassifier) -> None:
     need(np.array_equal(mixture.classes_, model.classes_), "classes_")
     need(widths_of(model) == widths_of(mixture), "mixture_")
     need(isinstance(linear, LinearModel) and is_table_of(linear.intercept, k), "linear_")
+    need(isinstance(linear.scales, dict) and isinstance(linear.weights, dict), "linear_")
     need(set(linear.scales) == set(linear.weights) <= set(model.view_names_), "linear_")
     need(len(linear.weights) > 0 and bool(np.isfinite(linear.intercept).all()), "linear_")
     for name, (columns, coef) in linear.weights.items():
@@ -154,9 +169,10 @@ def check_sphere(model: SphericalKMeans) -> None:
     if not hasattr(model, "cluster_centers_"):
         return
     widths, k = widths_of(model), model._n_features_out
+    model._check_params()
     for name in ("cluster_centers_", "consensus_centers_"):
         centres = getattr(model, name)
-        need(list(centres) == list(widths), name)
+        need(is_dict_of(centres, widths), name)
         need(all(is_table_of(centres[view], k, width) for view, width in widths.items()), name)
     need(isinstance(model._largest, int) and 0 <= model._largest < k, "the largest cluster")
 
@@ -167,7 +183,7 @@ def check_aspects(model: AspectModel) -> None:
         return
     (width,) = widths_of(model).values()
     k = len(model.weights_)
-    need(is_table_of(model.weights_, k), "weights_")
+    need(k > 0 and is_table_of(model.weights_, k), "weights_")
     need(is_table_of(model.x_given_h_, k, np.shape(model.x_given_h_)[1]), "x_given_h_")
     need(is_table_of(model.y_given_h_, k, width), "y_given_h_")
 
@@ -178,24 +194,17 @@ def check_traffic(model: TrafficModel) -> None:
         return
     (width,) = widths_of(model).values()
     k = len(model.alpha_)
-    need(is_table_of(model.alpha_, k, width), "alpha_")
+    need(k > 0 and is_table_of(model.alpha_, k, width), "alpha_")
     need(is_table_of(model.beta_, k, k), "beta_")
 
 
-THIS_MACHINE = ("engine", "checkpoint")  # parameters that are never saved
-
 register(Records)
-register(MixtureClusterer, skip=THIS_MACHINE, drop=("random_state", "init"), check=check_clusterer)
-register(
-    MixtureClassifier,
-    skip=THIS_MACHINE,
-    drop=("random_state", "init", "cv"),
-    check=check_classifier,
-)
+register(MixtureClusterer, drop=("random_state", "init"), check=check_clusterer)
+register(MixtureClassifier, drop=("random_state", "init", "cv"), check=check_classifier)
 for _part in (LinearModel, ViewScale, Weights):
     register(_part)
 register(PooledClassifier, drop=("cv",), check=check_pool)
-register(HiddenMarkovModel, skip=THIS_MACHINE, drop=("random_state", "init"), check=check_chain)
+register(HiddenMarkovModel, drop=("random_state", "init"), check=check_chain)
 register(SphericalKMeans, drop=("random_state", "init"), check=check_sphere)
 for _cls, _check in ((AspectModel, check_aspects), (TrafficModel, check_traffic)):
     register(_cls, drop=("random_state", "init", "validation"), check=_check)

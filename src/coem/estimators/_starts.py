@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _clone_parametrized
 
 from coem.initialise import INITS
 from coem.typing import Array
@@ -65,7 +64,7 @@ class KeepsInit:
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy. A fitted model that is the `init` stays fitted."""
-        copied: Self = _clone_parametrized(self)
+        copied: Self = super().__sklearn_clone__()  # type: ignore[misc]
         init = getattr(self, "init", None)
         parts = init if isinstance(init, list | tuple) else [init]
         if any(hasattr(part, "fit") for part in parts):

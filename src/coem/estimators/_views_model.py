@@ -15,6 +15,8 @@ from coem.families.base import AnyFamily
 from coem.families.mixture_of import innermost
 from coem.families.named import choices_for, named_families
 from coem.io.model_file import Saves
+from coem.io.packing import flat_theta
+from coem.kernels.counts import again_a_table
 from coem.latent.block import any_empty
 from coem.latent.emissions import Emissions
 from coem.protocols import Engine
@@ -45,6 +47,17 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
     converged_: bool
 
     _made_with: dict[str, Any]  # what `_shape_params` were when the model was fitted
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take up a pickled state, with tables laid out for the kernels.
+
+        A pickle and a deep copy keep the values of a table, and not the spare cells behind them.
+        The kernels would pack such a table anew in every call.
+        """
+        super().__setstate__(state)
+        if hasattr(self, "theta_"):
+            views = self.theta_.items()
+            self.theta_ = {view: _laid_out(self.families_[view], theta) for view, theta in views}
 
     @abstractmethod
     def _n_components(self) -> int:
@@ -126,3 +139,11 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
     def _engine(self) -> Engine:
         """Return the engine that the user has chosen, or the default one."""
         return LocalEngine(self.n_jobs) if self.engine is None else self.engine
+
+
+def _laid_out(family: AnyFamily, theta: Theta) -> Theta:
+    """Return parameters with tables that the kernels read as they are."""
+    if isinstance(theta, tuple) and family.theta_type is None:
+        return theta  # of a family that no file can hold, and that keeps no tables of ours
+    restored: Theta = family.restore([again_a_table(part) for part in flat_theta((theta,))])
+    return restored

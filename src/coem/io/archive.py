@@ -23,6 +23,8 @@ from coem.typing import Array
 META = "meta.json"
 SUMS = "SHA256SUMS"
 LARGEST_META = 1 << 28  # bytes
+MOST_VALUES = 1 << 24  # of the document: a vocabulary has a value for each word
+MOST_NESTED = 1 << 20  # lists and objects of the document, which take 100 bytes of memory and more
 LARGEST_HEADER = 1 << 14  # bytes of an array's header, NumPy's own limit being 10,000
 KINDS = "biufcUSmM"  # of arrays: no objects, no structures
 CHUNK = 1 << 20
@@ -143,10 +145,35 @@ def _read_meta(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[dict[st
     if info.file_size > LARGEST_META:
         raise ValueError(f"{info.filename} is too large")
     content = archive.read(info)
-    meta = json.loads(content)
+    _check_values(content, info.filename)
+    meta = json.loads(content.decode())  # as bytes it may be UTF-16, whose quotes are others
     if not isinstance(meta, dict):
         raise ValueError(f"{info.filename} is no object")
     return meta, hashlib.sha256(content).hexdigest()
+
+
+def _check_values(document: bytes, name: str) -> None:
+    """Refuse a document of more values than a model has, before they are made.
+
+    A value that is not the first of its list or object comes after a comma.
+    """
+    marks = _outside_strings(document, b"[{,")
+    if sum(marks.values()) > MOST_VALUES or marks[b"["] + marks[b"{"] > MOST_NESTED:
+        raise ValueError(f"{name} has too many values")
+
+
+def _outside_strings(document: bytes, marks: bytes) -> dict[bytes, int]:
+    """Return how often each mark is in a JSON document, strings left out."""
+    plain = document.replace(rb"\\", b"").replace(rb"\"", b"")  # each other quote is an end
+    found, inside = dict.fromkeys((bytes([mark]) for mark in marks), 0), 0
+    for start in range(0, len(plain), CHUNK):
+        part = np.frombuffer(plain, np.uint8, min(CHUNK, len(plain) - start), start)
+        quotes = np.cumsum(part == ord(b'"'), dtype=np.uint8) + np.uint8(inside)
+        outside = part[quotes & 1 == 0]
+        inside = int(quotes[-1] & 1)
+        for mark in found:
+            found[mark] += int(np.count_nonzero(outside == ord(mark)))
+    return found
 
 
 def _read_sums(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> dict[str, str]:

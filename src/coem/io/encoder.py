@@ -1,7 +1,7 @@
 """Values to JSON and arrays: only those of `coem.io.values`, and classes that are registered."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import PurePath
@@ -16,6 +16,7 @@ from coem.io.values import SCALARS, SPARSE, TYPES, Absent, ModelFileError, param
 from coem.kernels.counts import is_table
 from coem.typing import Array
 
+MANY = 1000  # items of a dict from words to their numbers, from which on it is a list and an array
 ROUTING = "_metadata_request"  # scikit-learn's, for fitting alone
 
 
@@ -69,6 +70,14 @@ class Encoder:
         self._where.append(name)
         yield
         self._where.pop()  # an error ends the whole, unless `_try` winds back
+
+    def _dict(self, value: dict[Any, Any]) -> Any:
+        kinds = set(map(type, value.values())) if len(value) > MANY else set()
+        words = set(map(type, value)) == {str}
+        if not words or kinds not in ({int}, {np.int64}) or not _fits(value.values()):
+            return {"dict": self._items(value)}
+        numbers = self._array(np.array(list(value.values()), dtype=np.int64))
+        return {"index": [list(value), kinds.pop().__name__, numbers]}
 
     def _items(self, value: Mapping[Any, Any]) -> list[Any]:
         pairs = []
@@ -169,7 +178,7 @@ class Encoder:
 
 _PLAIN: dict[type, Callable[[Encoder, Any], Any]] = {
     tuple: lambda e, v: {"tuple": e._many(v)},
-    dict: lambda e, v: {"dict": e._items(v)},
+    dict: Encoder._dict,
     set: lambda e, v: {"set": e._set(v)},
     frozenset: lambda e, v: {"frozenset": e._set(v)},
     slice: lambda e, v: {"slice": e._many((v.start, v.stop, v.step))},
@@ -177,6 +186,10 @@ _PLAIN: dict[type, Callable[[Encoder, Any], Any]] = {
     Absent: Encoder._absent,
     **dict.fromkeys(SPARSE.values(), Encoder._sparse),
 }
+
+
+def _fits(numbers: Collection[Any]) -> bool:
+    return bool(min(numbers) >= -(1 << 63) and max(numbers) < 1 << 63)
 
 
 def _scattered(value: Array) -> bool:

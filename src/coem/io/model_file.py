@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from coem.io.archive import ArchiveError, read_archive, read_meta, write_archive
-from coem.io.decoder import Decoder
+from coem.io.decoder import Decoder, UntrustedPattern
 from coem.io.encoder import Encoder
 from coem.io.values import ModelFileError
 
 FORMAT = "coem model"
 SCHEMA = 1
 MODEL = "model.json"
+LONGEST = 300  # characters of what is said about a damaged file
 
 Path_ = str | os.PathLike[str]
 
@@ -66,12 +67,19 @@ def write_model(
     write_archive(Path(path), meta, encoder.arrays, name=MODEL)
 
 
-def read_model(path: Path_, *, fill: Mapping[str, Any] | None = None) -> Any:
+def read_model(
+    path: Path_, *, fill: Mapping[str, Any] | None = None, trust_patterns: bool = False
+) -> Any:
     """Return the model of a file, of the classes that are registered; see `coem.load`."""
     try:
         meta, arrays = read_archive(Path(path), name=MODEL)
         _check(meta, path)
-        return Decoder(arrays, fill).decode(meta["model"])
+        return Decoder(arrays, fill, trust_patterns=trust_patterns).decode(meta["model"])
+    except UntrustedPattern as error:
+        raise UntrustedPattern(
+            f"{path}: {error}; if you trust whoever wrote the file, load it with "
+            "coem.load(path, trust_patterns=True); predict, explain and serve take --trust-patterns"
+        ) from None
     except (ModelFileError, FileNotFoundError, PermissionError):
         raise
     except ArchiveError as error:
@@ -152,7 +160,7 @@ def _check(meta: Mapping[str, Any], path: Path_) -> None:
 
 def _damaged(path: Path_, reason: BaseException | None) -> ModelFileError:
     said = f"lacks {reason}" if isinstance(reason, KeyError) else str(reason)
-    said = " ".join(said.split()) or type(reason).__name__
+    said = " ".join(said[:LONGEST].split()) or type(reason).__name__
     return ModelFileError(
         f"{path} is damaged, or no model file of coem: {said}; save the model again"
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from coem import families, schedules
@@ -24,6 +25,9 @@ from coem.online import Running
 from coem.posterior import Hard, Soft
 from coem.run_coupling import RunCoupling, SavedRowCoupling
 
+# Parameters of any estimator that say how a machine works, and nothing about a model.
+MACHINE = frozenset({"n_jobs", "verbose", "engine", "checkpoint", "memory"})
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -34,6 +38,7 @@ class Entry:
     skip: frozenset[str] = field(default_factory=frozenset)
     drop: frozenset[str] = field(default_factory=frozenset)
     absent: frozenset[str] = field(default_factory=frozenset)
+    patterns: frozenset[str] = field(default_factory=frozenset)
     check: Callable[[Any], None] | None = None
 
 
@@ -48,6 +53,7 @@ def register(
     skip: tuple[str, ...] = (),
     drop: tuple[str, ...] = (),
     absent: tuple[str, ...] = (),
+    patterns: tuple[str, ...] = (),
     check: Callable[[Any], None] | None = None,
 ) -> type:
     """Allow objects of a class in model files. You can use it as a decorator.
@@ -64,13 +70,17 @@ def register(
         The name of the class in files; by default the name of the class in Python.
     skip : tuple of str
         Parameters of an estimator, or attributes, that make sense only on this machine. They are
-        never saved, and a loaded estimator has their defaults.
+        never saved, and a loaded estimator has their defaults. The parameters `n_jobs`, `verbose`,
+        `engine`, `checkpoint` and `memory` of an estimator are among them in any case.
     drop : tuple of str
         Parameters of an estimator that are saved if possible. If not, a loaded estimator has their
         defaults.
     absent : tuple of str
         Fields whose value may be something that cannot be saved, such as a function. A loaded
         object then has a `coem.io.Absent` in its place.
+    patterns : tuple of str
+        Parameters of an estimator that are regular expressions. Those that could take for ever are
+        loaded only if the caller of `coem.load` trusts them.
     check : function, optional
         Called with every loaded object. It should raise an error if the object is inconsistent.
 
@@ -86,7 +96,9 @@ def register(
         cls.__qualname__,
     ):
         raise ValueError(f"{name!r} is {known.cls} already; register your class under another name")
-    entry = Entry(cls, name, frozenset(skip), frozenset(drop), frozenset(absent), check)
+    machine = MACHINE if issubclass(cls, BaseEstimator) else frozenset()
+    sets = (frozenset(skip) | machine, frozenset(drop), frozenset(absent), frozenset(patterns))
+    entry = Entry(cls, name, *sets, check)
     if known is not None:
         del _by_class[known.cls]
     _by_name[name] = _by_class[cls] = entry

@@ -44,6 +44,14 @@ def as_table(values: Array) -> Array:
     return table
 
 
+def again_a_table(values: Array) -> Array:
+    """Return an array as a table if it is laid out as one but for the spare cells, else as it is.
+
+    That is what a table becomes when it is pickled.
+    """
+    return as_table(values) if values.ndim == 2 and values.flags.f_contiguous else values
+
+
 def scores(X: CSR, table: Array) -> Array:
     """Return ``X @ table.T`` as float64, multiplied in the precision of `table`."""
     out = np.empty((X.shape[0], table.shape[0]))

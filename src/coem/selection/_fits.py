@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from coem.estimators import MixtureClusterer, SphericalKMeans
+from coem.input import take_rows
 from coem.kernels import threads
 from coem.views import is_several
 
@@ -209,7 +209,7 @@ def fit_again(model, X, rows, weight, seed):
     """Return a clone of the model, fitted to the given rows (None: all rows) with a seed."""
     fitted = clone(model).set_params(**dict.fromkeys(_seeds_of(model), seed))
     if rows is not None:
-        X, weight = _safe_indexing(X, rows), None if weight is None else weight[rows]
+        X, weight = take_rows(X, rows), None if weight is None else weight[rows]
     prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
     given = {} if weight is None else {f"{prefix}sample_weight": weight}
     return fitted.fit(X, **given)

@@ -10,13 +10,12 @@ from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Bunch, _safe_indexing, check_random_state
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import Bunch, check_random_state
 
 from coem.calibration import best_temperature
 from coem.checks import check_number
 from coem.estimators import MixtureClassifier, MixtureClusterer
-from coem.input import as_rows
+from coem.input import as_rows, n_rows_of, take_rows
 from coem.labels import read_knowledge
 from coem.records import Records
 from coem.selection._advice import advise
@@ -145,7 +144,7 @@ def doctor(
     """
     _check_classifier(estimator)
     X = as_rows(X)
-    knowledge = _checked(y, _num_samples(X), n_splits, n_repeats, n_restarts)
+    knowledge = _checked(y, n_rows_of(X), n_splits, n_repeats, n_restarts)
     y, folds = knowledge.labels(), (_n_folds(knowledge, n_splits), n_repeats)
     report = on_fit or _nothing
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
@@ -274,9 +273,9 @@ def _held_out(model, X, y, knowledge, n_splits, n_repeats, seed, report, *, plai
             train = train[knowledge.certainty[train] > 0] if plain else train
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                fitted = clone(model).fit(_safe_indexing(X, train), y[train])
+                fitted = clone(model).fit(take_rows(X, train), y[train])
             rows.append(test)
-            logs.append(fitted.predict_log_proba(_safe_indexing(X, test)))
+            logs.append(fitted.predict_log_proba(take_rows(X, test)))
             report()
     rows = np.concatenate(rows)
     return rows, knowledge.codes[rows], np.concatenate(logs)
@@ -338,7 +337,7 @@ def _runs(model, name, X, y, n_restarts, seed, report):
             warnings.simplefilter("ignore", ConvergenceWarning)
             first = clone(classifier).set_params(max_iter=1, tol=0).fit(X, known)
             free = MixtureClusterer(len(first.weights_), init=first, **params).fit(X)
-        proba = free.predict_proba(_safe_indexing(X, test))
+        proba = free.predict_proba(take_rows(X, test))
         members = np.eye(len(first.classes_))[first.component_classes_]
         guess = first.classes_[(proba @ members).argmax(axis=1)]
         accuracy = float(np.mean([a == b for a, b in zip(guess, y[test], strict=True)]))

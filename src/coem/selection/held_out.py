@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing
 
-from coem.input import as_rows
+from coem.input import as_rows, take_rows
 from coem.labels import read_knowledge
 from coem.selection.splitters import LabeledKFold
 
@@ -95,11 +94,11 @@ def held_out(estimator, X, y, *, cv=None, on_fold=None):
     splits = check_cv(LabeledKFold() if cv is None else cv).split(np.zeros((len(y), 1)), y)
     rows, parts, folds = [], [], []
     for fold, (train, test) in enumerate(splits):
-        model = clone(estimator).fit(_safe_indexing(X, train), y[train])
+        model = clone(estimator).fit(take_rows(X, train), y[train])
         if not np.array_equal(model.classes_, knowledge.classes):
             raise ValueError(f"cv, fold {fold}: a class has no labelled row to train on")
         rows.append(test)
-        parts.append(model.predict_proba(_safe_indexing(X, test)))
+        parts.append(model.predict_proba(take_rows(X, test)))
         folds.append(np.full(len(test), fold))
         if on_fold is not None:
             on_fold(model)

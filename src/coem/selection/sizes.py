@@ -6,11 +6,10 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import Bunch, _safe_indexing, check_random_state
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import Bunch, check_random_state
 
 from coem.checks import check_number, enumerated
-from coem.input import as_rows
+from coem.input import as_rows, n_rows_of, take_rows
 from coem.records import Records
 from coem.selection._figures import one_panel
 from coem.selection._fits import each_fit, fit_again, last_of
@@ -146,7 +145,7 @@ def choose_k(model, X, sizes=None, *, n_splits=3, random_state=None, n_jobs=None
     check_number("n_splits", n_splits, Integral, 2)
     _check_model(model)
     X = as_rows(X)
-    n_rows = _num_samples(X)
+    n_rows = n_rows_of(X)
     if n_rows < 8:
         raise ValueError(f"{n_rows} rows are too few to divide them; choose k yourself")
     given = sizes is not None
@@ -213,7 +212,7 @@ def _compare(model, X, size, plans, n_jobs):
 
     def run(seen, unseen, seed):
         fitted = fit_again(sized, X, seen, None, seed)
-        scores = fitted.score_samples(_safe_indexing(X, unseen))
+        scores = fitted.score_samples(take_rows(X, unseen))
         return np.asarray(fitted.predict(X)), float(np.mean(scores))
 
     labels, scores = zip(*each_fit(run, plans, n_jobs), strict=True)

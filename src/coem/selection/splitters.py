@@ -7,9 +7,9 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples
 
 from coem.checks import check_number
+from coem.input import n_rows_of
 from coem.labels import deal, read_knowledge, rows_by_class
 
 
@@ -120,7 +120,7 @@ class LabeledShuffleSplit(BaseShuffleSplit):
         members = _labelled_rows(self, X, y, groups)
         sizes = np.array([len(rows) for rows in members])
         n_test, n_train = self._sizes(sizes)
-        rest = np.setdiff1d(np.arange(_num_samples(X)), np.concatenate(members))
+        rest = np.setdiff1d(np.arange(n_rows_of(X)), np.concatenate(members))
         rng = check_random_state(self.random_state)
         for _ in range(self.n_splits):
             tests = _allot(n_test, sizes, 0, sizes - 1, rng)
@@ -181,7 +181,7 @@ def _labelled_rows(splitter, X, y, groups):
         warnings.warn(f"{name} ignores groups", UserWarning, stacklevel=4)
     if y is None:
         raise ValueError(f"{name} needs y, to tell labelled rows from unlabelled ones")
-    knowledge = read_knowledge(y, _num_samples(X))
+    knowledge = read_knowledge(y, n_rows_of(X))
     if not knowledge.exact.any():
         raise ValueError("y has no labelled row, so there is nothing to test on; label some rows")
     by_class = rows_by_class(knowledge.codes, knowledge.exact)

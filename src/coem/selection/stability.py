@@ -7,10 +7,9 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils.validation import _num_samples
 
 from coem.checks import check_choice, check_number, check_weight
-from coem.input import as_rows
+from coem.input import as_rows, n_rows_of
 from coem.latent.shared_rows import fate, rand_index, shared_rows, translated
 from coem.records import Records
 from coem.selection._figures import two_panels
@@ -247,7 +246,7 @@ def stability(
     check_choice("keep", keep, ("best", "central"))
     check_model(model, subsample)
     X = as_rows(X)
-    n_rows = _num_samples(X)
+    n_rows = n_rows_of(X)
     check_names(feature_names, model, X)
     weight = check_weight(sample_weight, np.empty((n_rows, 1)))
     rng = check_random_state(random_state)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from coem.families.base import check_values
 from coem.input import read_views
@@ -35,7 +35,8 @@ class CountTransformer(Saves, TransformerMixin, BaseEstimator):
         """Return the names of the columns by view."""
         check_is_fitted(self, "view_names_")
         if not self._several:
-            return {self.view_names_[0]: _check_feature_names_in(self, input_features)}
+            names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
+            return {self.view_names_[0]: names}
         given = {} if input_features is None else input_features
         if not isinstance(given, Mapping) or not set(given) <= set(self.view_names_):
             raise ValueError(

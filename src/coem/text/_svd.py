@@ -78,6 +78,8 @@ def _news(Z, basis):
 
 def _white(Y, least):
     """Return nearly orthonormal combinations of the columns, without those that are too short."""
+    if not Y.shape[1]:  # which older versions of SciPy do not take
+        return Y
     squares, axes = la.eigh(_inner(Y, Y))
     kept = squares > least
     return _times(Y, axes[:, kept] / np.sqrt(squares[kept]))

@@ -170,6 +170,8 @@ def read_array(source, n_rows, view):
 
 def _load(path, view):
     """Return the array of a .npy file, which must be as large as it says before it is read."""
+    if path.exists() and not path.is_file():  # nobody knows when a device would end
+        raise ValueError(f"view {view!r}: {path} is no file")
     try:
         with open(path, "rb"):  # so that a file that is not there is told from a damaged one
             pass

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_choice, check_number, check_weight, undo_on_error
 from coem.families.base import check_magnitude, check_values
-from coem.io.loaded import need
+from coem.io.loaded import is_dict_of, need
 from coem.io.registry import register
 from coem.labels import read_loose_labels
 from coem.text._base import CountTransformer, check_counts, check_transformer, per_view
@@ -182,10 +182,15 @@ def _check_choice(model):
     check_transformer(model)
     if hasattr(model, "scores_"):
         widths = dict(zip(model.view_names_, model.view_widths_, strict=True))
-        need(list(model._chosen) == list(widths), "the chosen words")
+        need(is_dict_of(model._chosen, widths), "the chosen words")
         for name, columns in model._chosen.items():
             if columns is not None:
-                whole = columns.ndim == 1 and columns.dtype.kind == "i" and len(columns) > 0
+                whole = (
+                    isinstance(columns, np.ndarray)
+                    and columns.ndim == 1
+                    and columns.dtype.kind == "i"
+                    and len(columns) > 0
+                )
                 inside = whole and columns.min() >= 0 and columns.max() < widths[name]
                 need(inside, "the chosen words")
 

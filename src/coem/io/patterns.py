@@ -1,0 +1,30 @@
+"""Which regular expressions of a file may be used although nobody knows who wrote them.
+
+Python's `re` has no limit of time, and a short pattern can take for ever: ``(a+)+b``. A *plain*
+pattern cannot. It is a row of characters or kinds of characters, of which the last alone may be
+repeated, with a word boundary before it, or before and after it. There is nothing to go back to:
+what is repeated last either suffices or does not, and what lies behind its end is no beginning of
+another word. So it takes a time proportional to the text.
+"""
+
+import re
+
+LONGEST = 200  # characters of a plain pattern
+
+_ESCAPED = r"\\[wWdDsS]|\\[^A-Za-z0-9]"
+_ONE = rf"(?:{_ESCAPED}|\[\^?(?:{_ESCAPED}|[^\\\[\]])+\]|[^\\\[\](){{}}*+?|^$])"
+_REPEATED = r"(?:[*+]|\{\d{1,3}(?:,\d{0,3})?\})?"
+_PLAIN = re.compile(
+    rf"(?:\(\?[aiu]\))?(?:\\b{_ONE}+{_REPEATED}\\b|(?:\\b)?{_ONE}+{_REPEATED})", re.DOTALL
+)
+
+
+def is_plain(pattern: object) -> bool:
+    r"""Return whether a pattern takes a time proportional to the text, whatever the text is.
+
+    Examples
+    --------
+    >>> [is_plain(pattern) for pattern in (r"(?u)\b\w\w+\b", "[a-z]{3,}", r"\S+", "(a+)+b")]
+    [True, True, True, False]
+    """
+    return isinstance(pattern, str) and len(pattern) <= LONGEST and bool(_PLAIN.fullmatch(pattern))

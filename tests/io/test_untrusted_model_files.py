@@ -1,0 +1,272 @@
+"""What a model file must not decide: how the machine works, how long, and with what memory."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
+
+import coem
+from coem import MixtureClusterer, ModelFileError
+from coem.io import archive
+from coem.io.patterns import LONGEST, is_plain
+from coem.text import TextViews
+from tests.io import fits
+from tests.io.forging import forge, members, refused, state, write
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.coem"
+
+
+# -- how the machine works -------------------------------------------------------------------------
+
+
+def nested(value):
+    """Yield all objects of a document that have keys."""
+    if isinstance(value, dict):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, dict | list):
+            yield from nested(item)
+
+
+MACHINE = {"n_jobs", "verbose", "engine", "checkpoint", "memory"}
+
+
+@pytest.mark.parametrize("case", ["bernoulli", "pool", "text pipeline", "latent text", "chain"])
+def test_how_the_machine_works_is_not_saved(case, path):
+    coem.save(fits.fitted(case), path)
+    document = json.loads(members(path)["model.json"])
+    assert not [part for part in nested(document["model"]) if MACHINE & set(part)]
+
+
+def test_a_loaded_model_works_as_its_machine_does(path, tmp_path):
+    X = fits.WORDS
+    model = MixtureClusterer(2, n_jobs=2, verbose=0, checkpoint=tmp_path / "runs", random_state=0)
+    model.fit(X).save(path)
+    said = dict(n_jobs=10**6, verbose=3, engine="dask", checkpoint="/tmp", memory="/tmp")
+    forge(path, lambda meta: state(meta, "params").update(said))  # as a file of another version
+    loaded = coem.load(path)
+    default, own = MixtureClusterer().get_params(), loaded.get_params()
+    names = MACHINE & set(default)
+    assert {name: own[name] for name in names} == {name: default[name] for name in names}
+    assert not hasattr(loaded, "memory")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+# -- patterns --------------------------------------------------------------------------------------
+
+PLAIN = [
+    r"(?u)\b\w\w+\b",
+    r"\b\w+\b",
+    r"\b[a-z]{3,}\b",
+    "[a-z]{2,}",
+    r"\S+",
+    r"[^\W\d_]+",
+    r"\w",
+    r"#\w{1,99}",
+    r"[^,;|]+",
+    r"(?i)\b[a-z]\w*",
+    "ab",
+]
+LONG = [
+    "(a+)+b",
+    r"(a|a)*b",
+    r"a*a*a*b",
+    r"\w+x",
+    r"[a-z]+\b",
+    r"a?a?a?aaa",
+    r"(.*)\1",
+    r"(?=a+)b",
+    r"\w+?",
+    "a{1000}",
+    "a{9,99999}",
+    "a{2}{3}",
+    "a++b",
+    "a|b",
+    r"(\w+)",
+    r"\1",
+    "x" * (LONGEST + 1),
+    "",
+    None,
+    7,
+]
+
+
+@pytest.mark.parametrize("pattern", PLAIN)
+def test_plain_patterns(pattern):
+    assert is_plain(pattern)
+    compiled = re.compile(pattern)
+    # Hard for patterns that go back: runs that never end as they should, and ends without runs.
+    hard = ["a" * 10**5 + "!", "a1" * 50_000, "a " * 50_000, "#" * 10**5, "a" * 10**5 + "_"]
+    begun = time.perf_counter()
+    for text in hard:
+        compiled.findall(text)
+    assert time.perf_counter() - begun < 5  # some hundredths; a quadratic one would take minutes
+
+
+@pytest.mark.parametrize("pattern", LONG)
+def test_other_patterns(pattern):
+    assert not is_plain(pattern)
+
+
+def texts(token_pattern, views=None):
+    return TextViews(views or {"words": "text"}, token_pattern=token_pattern).fit(fits.TABLE)
+
+
+MAKERS = {
+    "views": lambda pattern: texts(pattern),
+    "one view": lambda pattern: texts({"words": pattern}),
+    "vectorizer": lambda pattern: make_pipeline(CountVectorizer(token_pattern=pattern)).fit(
+        fits.TEXTS
+    ),
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_pattern_that_could_take_for_ever_is_refused_unless_it_is_trusted(maker, path):
+    model = MAKERS[maker](r"(?:word)?(\w+)")
+    coem.save(model, path)
+    with pytest.raises(ModelFileError, match=r"token_pattern of .*trust_patterns=True") as caught:
+        coem.load(path)
+    assert str(path) in str(caught.value)
+    assert "damaged" not in str(caught.value)
+    loaded = coem.load(path, trust_patterns=True)
+    one, two = (fits.mark(fits.outputs(each, DATA[maker])) for each in (model, loaded))
+    assert one == two
+
+
+DATA = {"views": fits.TABLE, "one view": fits.TABLE, "vectorizer": fits.TEXTS}
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_a_plain_pattern_is_loaded(maker, path):
+    coem.save(MAKERS[maker]("[a-z]{3,}"), path)
+    coem.load(path)
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/stdin", "/dev"])
+def test_a_path_of_a_file_names_no_device(device, path):
+    model = TextViews({"given": fits.UNIT, "words": "text"}).fit(fits.TABLE)
+    coem.save(model, path)
+
+    def change(meta):
+        views = state(meta, "params")["views"]["dict"]
+        views[0][1] = {"path": device}
+
+    forge(path, change)
+    with pytest.raises(ValueError, match=f"view 'given': {device} is no file"):
+        coem.load(path).transform(fits.TABLE)
+
+
+# -- size ------------------------------------------------------------------------------------------
+
+
+def with_document(path, document):
+    """Write a file whose document is this text."""
+    coem.save(fits.fitted("scaled"), path)
+    write(path, members(path) | {"model.json": document})
+
+
+TOO_MANY = {
+    "sets": b'{"set":[]},' * (archive.MOST_NESTED // 2 + 1),
+    "numbers": b"1," * (archive.MOST_VALUES + 1),
+    "after a quote in a string": rb'"\"",' + b"[]," * (archive.MOST_NESTED + 1),
+    "after a backslash in a string": rb'"\\",' + b"[]," * (archive.MOST_NESTED + 1),
+}
+
+
+@pytest.mark.parametrize("case", TOO_MANY)
+def test_a_document_of_too_many_values_is_never_built(case, path, monkeypatch):
+    with_document(path, b'{"model":[' + TOO_MANY[case] + b"0]}")
+    monkeypatch.setattr(json, "loads", lambda text: pytest.fail("it was built"))
+    refused(path, "too many values")
+
+
+def test_strings_are_one_value_whatever_is_in_them():
+    text = json.dumps({"a": '[{,"\\', "b": ["\\", '"[', [1, 2]]}).encode()
+    assert archive._outside_strings(text, b"[{,") == {b"[": 2, b"{": 1, b",": 4}
+    halves = b'["' + b"[" * archive.CHUNK + b'"]'  # a string from one piece into the next
+    assert archive._outside_strings(halves, b"[{,") == {b"[": 1, b"{": 0, b",": 0}
+
+
+def test_a_document_in_another_encoding_is_refused(path):
+    with_document(path, '{"model": "\u2200"}'.encode("utf-16"))
+    refused(path)
+
+
+def test_a_deep_document_is_refused(path):
+    with_document(path, b'{"model":' + b"[" * 10**5 + b"]" * 10**5 + b"}")
+    refused(path)
+
+
+def test_a_large_vocabulary_is_no_deep_document(path):
+    words = {f"w{i}": i for i in range(200_000)}
+    vectorizer = CountVectorizer(vocabulary=words)
+    vectorizer.fit([])
+    coem.save(make_pipeline(vectorizer), path)
+    assert len(members(path)["model.json"]) < 20 * 2 * len(words)
+    (_, loaded), *_ = coem.load(path).steps
+    assert loaded.vocabulary_ == words
+    assert list(loaded.vocabulary_) == list(words)
+
+
+@pytest.mark.parametrize("kind", [int, np.int64])
+def test_words_and_their_numbers_keep_their_type(kind, path):
+    words = {f"w{i}": kind(5000 - i) for i in range(3000)}
+    coem.save(make_pipeline(CountVectorizer(vocabulary=words)), path)
+    ((_, loaded),) = coem.load(path).steps
+    fits.same(loaded.vocabulary, words)
+
+
+@pytest.mark.parametrize("number", [1 << 63, True, 0.5, None])
+def test_other_dicts_are_saved_as_they_are(number, path):
+    words = {f"w{i}": number for i in range(3000)}
+    coem.save(fits.clusterer(n_init=words), path)
+    fits.same(coem.load(path).n_init, words)
+
+
+# -- all places ------------------------------------------------------------------------------------
+
+# One forgery in so many, from all over the model: a few hundred of each kind.
+TRIED = {
+    "mixed": 61,
+    "classes": 61,
+    "pool": 101,
+    "chain": 61,
+    "sphere": 41,
+    "tree": 31,
+    "aspects": 61,
+    "traffic": 61,
+    "text pipeline": 61,
+    "latent text": 61,
+    "pipeline": 61,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process")
+def test_forgeries_hang_nothing_and_take_no_memory():
+    args = [sys.executable, "-m", "tests.io.forgery"]
+    for case, every in TRIED.items():
+        ran = subprocess.run(
+            [*args, case, "--every", str(every)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
+        assert int(ran.stdout.split()[0]) > 30
