@@ -33,7 +33,7 @@ define install
 	fi
 endef
 
-.PHONY: setup light test test-oldest test-newest sanitize fuzz lint format bench compare experiments \
+.PHONY: setup light test coverage test-oldest test-newest sanitize fuzz lint format bench compare experiments \
   papers demo clean
 
 setup: $(READY)
@@ -55,8 +55,15 @@ $(LIGHT): pyproject.toml CMakeLists.txt $(wildcard src/kernels/*)
 
 # Bytecode is kept, whatever the caller says: tests start the program dozens of times, and each of
 # two workers would rewrite the assertions of all tests again.
+TEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
+
 test: setup
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
+	$(TEST)
+
+# What of the library the tests run, which takes half as long again: before a release, and after
+# a change that adds many lines.
+coverage: setup
+	$(TEST) --cov --cov-report=term:skip-covered
 
 # The kernels under AddressSanitizer and UndefinedBehaviorSanitizer: a build of its own, in an
 # environment that has the packages of .venv and not the checkout. Memory that nanobind keeps until

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 
 import coverage
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# No test depends on the clock: a busy machine is no failure.
-settings.register_profile("coem", deadline=None)
+# No test depends on the clock, nor on how many of the drawn examples it can use.
+LUCK = [HealthCheck.filter_too_much, HealthCheck.too_slow]
+settings.register_profile("coem", deadline=None, suppress_health_check=LUCK)
 settings.load_profile("coem")
 
 # Coverage makes Python take twice the time, and the cases of a test mostly run the same lines: the

@@ -5,6 +5,7 @@ import importlib.util
 import re
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ def _is_for_hints(node):
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
+@cache
 def all_imported():
     sources = sorted((ROOT / "src" / "coem").rglob("*.py"))
     assert len(sources) > 200

@@ -93,7 +93,7 @@ def check_weight(sample_weight: ArrayLike | None, X: HasShape) -> NDArray[np.flo
     weight = _one_per_row(sample_weight, X.shape[0])
     check_non_negative(weight, "`sample_weight`")
     if not weight.sum() > 0:
-        raise ValueError("sample_weight is 0 for every row")
+        raise ValueError("sample_weight is zero for every row")
     if weight.max() > LARGEST_WEIGHT:
         raise ValueError(
             f"sample_weight: row {int(weight.argmax())} has {weight.max():g}, which is too large; "

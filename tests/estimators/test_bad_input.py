@@ -384,7 +384,7 @@ def test_starts(case):
 
 BAD_WEIGHTS = {
     "negative": ([-1.0] + [1.0] * 11, "Negative values in data passed to `sample_weight`"),
-    "all zero": ([0.0] * N, "(?i)sample.weight.*(non-zero|is 0 for every row)"),
+    "all zero": ([0.0] * N, "(?i)sample.weight.*(non-zero|is zero for every row)"),
     "too few": ([1.0] * 5, r"sample_weight.shape == \(5,\), expected \(12,\)"),
     "a table": (np.ones((N, 2)), "Sample weights must be 1D"),
     "NaN": ([np.nan] * N, "sample_weight contains NaN"),

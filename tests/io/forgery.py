@@ -14,6 +14,7 @@ import resource
 import sys
 import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -118,7 +119,7 @@ def at(value, where):
 
 
 def forgeries(parts):
-    """Yield a description and the members of each forgery of a model file.
+    """Yield a description of each forgery of a model file, and a function that returns its members.
 
     Parameters
     ----------
@@ -129,16 +130,13 @@ def forgeries(parts):
     model = json.loads(parts["model.json"])["model"]
     for where in places(model):
         for what, value in VALUES.items():
-            yield f"{where}: {what}", _changed(parts, where, value)
+            yield f"{where}: {what}", partial(_changed, parts, where, value)
         if where:
-            yield f"{where}: left out", _changed(parts, where, None, leave_out=True)
+            yield f"{where}: left out", partial(_changed, parts, where, None, leave_out=True)
         if where[-1:] in (("array",), ("table",)):
             array = np.load(io.BytesIO(parts[f"{at(model, where)}.npy"]))
             for what, change in ARRAYS.items():
-                buffer = io.BytesIO()
-                np.save(buffer, change(array))
-                odd = {"odd.npy": buffer.getvalue()}
-                yield f"{where}: {what} array", _changed(parts, where, "odd") | odd
+                yield f"{where}: {what} array", partial(_replaced, parts, where, change, array)
 
 
 def _changed(parts, where, value, *, leave_out=False):
@@ -151,6 +149,13 @@ def _changed(parts, where, value, *, leave_out=False):
     else:
         holder[key] = value
     return parts | {"model.json": json.dumps(meta).encode()}
+
+
+def _replaced(parts, where, change, array):
+    """Return the members of a file with another array in one place."""
+    buffer = io.BytesIO()
+    np.save(buffer, change(array))
+    return _changed(parts, where, "odd") | {"odd.npy": buffer.getvalue()}
 
 
 def verdict(path, X):
@@ -194,10 +199,10 @@ def main():
             assert verdict(path, X) is None, case
             true = members(path)
             _limit_memory()
-            for i, (what, parts) in enumerate(forgeries(true)):
+            for i, (what, make) in enumerate(forgeries(true)):
                 if i < options.first or (i - options.first) % options.every:
                     continue
-                write(path, parts)
+                write(path, make())
                 faulthandler.dump_traceback_later(SECONDS, exit=True)
                 print(f"{case} {i} {what}", end="\r", file=sys.stderr)  # noqa: T201
                 wrong = verdict(path, X)

@@ -214,7 +214,7 @@ from coem.io.markup import markdown_text, page_text
 for mark in sys.argv[1:]:
     text = mark * (150_000 // len(mark)) + "end"
     assert "end" in markdown_text(text)
-    assert "<!--" in text or "end" in page_text(text, paragraphs=True)
+    assert "end" in page_text(text, paragraphs=True)
 print("done")
 """
 
@@ -228,7 +228,7 @@ def test_marks_that_never_end_are_little_work():
 def test_pages_that_break_off():
     assert markup.page_text("<p>one</p> two &amp; <b") == "one two & <b"
     assert markup.page_text("<p>one</p><script>var x = 1; two") == "one"
-    assert markup.page_text("<p>one</p> <!-- two <p>three") == "one"
+    assert markup.page_text("<p>one</p> <!-- two <p>three") == "one two three"
     assert markup.page_text("<p>a</p><!-- b --> c") == "a c"
 
 

@@ -44,9 +44,10 @@ def page_text(content: str, *, paragraphs: bool = False) -> str:
     """
     parser = _Reader()
     # The parser looks for the end of each tag and comment. If there is none it would look through
-    # the rest again and again, so that the rest is text, or a comment as browsers have it.
-    unended = content.rfind("<!--") > content.rfind("-->")
-    head, mark, tail = (f"{content}-->" if unended else content).rpartition(">")
+    # the rest again and again, so that the rest is text: words are better than none.
+    ended = content.rfind("-->") + 1
+    content = content[:ended] + content[ended:].replace("<!--", " ")
+    head, mark, tail = content.rpartition(">")
     try:
         parser.feed(head + mark)
         parser.close()

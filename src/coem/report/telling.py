@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
+from coem.io.registry import MACHINE
 from coem.report.agreement import agree
 from coem.report.choice import Teller
 from coem.report.library import Library
@@ -265,7 +267,7 @@ def _assignments(reading, ids, names):
 def _facts(model, reading):
     """Return the field `model` of a story."""
     default = type(model)().get_params(deep=False)
-    params = model.get_params(deep=False)
+    params = _of_any_machine(model).get_params(deep=False)
     changed = {k: v for k, v in params.items() if repr(v) != repr(default.get(k))}
     return {
         "kind": type(model).__name__,
@@ -275,6 +277,18 @@ def _facts(model, reading):
         "objective": getattr(model, "objective_", None),
         "parameters": {name: excerpt(brief(value)) for name, value in changed.items()},
     }
+
+
+def _of_any_machine(model):
+    """Return an unfitted copy of a model as a model file has it: without `n_jobs` and its like."""
+    params = clone(model)
+    owners = {"": params} | {
+        name: value for name, value in params.get_params().items() if hasattr(value, "get_params")
+    }
+    for owner in owners.values():
+        default = type(owner)().get_params(deep=False)
+        owner.set_params(**{name: value for name, value in default.items() if name in MACHINE})
+    return params
 
 
 def _converged(model):
