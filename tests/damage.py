@@ -16,6 +16,8 @@ def damaged(rng, kind):
     """Return a matrix with damage of a kind of `DAMAGE`: "csr: indptr falls", for example."""
     name, _, fault = kind.partition(": ")
     X = plain(rng).asformat(name)
+    while name in COMPRESSED and len(X.indptr) < 3:  # blocks of all rows: there is little to damage
+        X = plain(rng).asformat(name)
     if rng.random() < 0.3 and name in COMPRESSED:
         X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
     FAULTS[name][fault](X, rng)
