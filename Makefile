@@ -65,11 +65,18 @@ test: setup
 coverage: setup
 	$(TEST) --cov --cov-report=term:skip-covered
 
+# For hostile input.
+SECONDS := 60
+
 # The kernels under AddressSanitizer and UndefinedBehaviorSanitizer: a build of its own, in an
 # environment that has the packages of .venv and not the checkout. Memory that nanobind keeps until
 # the end is no leak. libstdc++ comes first as well, or its exceptions are not seen.
 SANITIZED := build/sanitize
 SANITIZERS = $(foreach lib,libasan.so libstdc++.so,$(shell $(CXX) -print-file-name=$(lib)))
+
+UNDER_SANITIZERS = PYTHONPATH=$(CURDIR)/$(SANITIZED)/site LD_PRELOAD="$(SANITIZERS)" PYTHONMALLOC=malloc \
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+  $(SANITIZED)/venv/bin/python
 
 sanitize: setup
 	@test -d $(SANITIZED)/venv || $(BIN)/python -m venv --without-pip $(SANITIZED)/venv
@@ -78,9 +85,8 @@ sanitize: setup
 	$(BIN)/python -m pip install -q --no-deps --no-compile --upgrade --disable-pip-version-check \
 	  --target $(SANITIZED)/site -C build-dir=$(SANITIZED)/kernels \
 	  -C cmake.define.COEM_SANITIZE=ON -C cmake.define.COEM_THIS_MACHINE=ON .
-	PYTHONPATH=$(SANITIZED)/site LD_PRELOAD="$(SANITIZERS)" PYTHONMALLOC=malloc \
-	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	  $(SANITIZED)/venv/bin/python -m pytest -q -p no:cacheprovider tests/kernels tests/test_sparse.py
+	$(UNDER_SANITIZERS) -m pytest -q -p no:cacheprovider tests/kernels tests/test_sparse.py
+	$(UNDER_SANITIZERS) -m tests.fuzz --target matrices --target models --seconds $(SECONDS)
 
 # The tests with the oldest versions that pyproject.toml claims, and with the newest there are, each
 # in a .venv of its own; the extension is built with them too. TESTS=tests/io runs a part.
@@ -136,7 +142,6 @@ bench: setup
 	$(BIN)/python benchmarks/serve.py
 
 # Hostile input for all that reads what strangers wrote: make fuzz SECONDS=600
-SECONDS := 60
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 

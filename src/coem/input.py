@@ -78,8 +78,8 @@ def take_rows(X: Any, rows: Any) -> Any:
     rows = np.flatnonzero(rows) if np.asarray(rows).dtype == bool else np.asarray(rows)
     if isinstance(X, list | tuple):
         return [X[row] for row in rows]
-    table = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(table, nw.DataFrame):
+    table = nw.from_native(X, eager_only=True, pass_through=True, allow_series=True)
+    if isinstance(table, nw.DataFrame | nw.Series):  # by place, whatever their index says
         return table[rows.tolist()].to_native()
     return (X.tocsr() if sp.issparse(X) else X)[rows]
 

@@ -1,6 +1,7 @@
 """Models to files and back: every class that a model file may hold is known here."""
 
 import itertools
+import warnings
 from numbers import Integral
 
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
@@ -101,7 +102,9 @@ def _check_vectorizer(vectorizer):
     need(all(isinstance(column, Integral) for column in words.values()), "vocabulary_")
     need(set(words.values()) == set(range(len(words))), "vocabulary_")
     if words and vectorizer.input == "content":
-        vectorizer.transform(["a few words"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about stop words: it was said in `fit`
+            vectorizer.transform(["a few words"])
 
 
 register(Pipeline, check=_check_pipeline)

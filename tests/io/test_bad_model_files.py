@@ -89,8 +89,8 @@ def test_a_pickle_is_not_executed(name, model, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("read", [coem.load, coem.read_info])
 def test_a_newer_schema(read, model):
-    forge(model, lambda meta: meta.update(schema=2, versions={"coem": "9.0"}))
-    with pytest.raises(ModelFileError, match=r"newer coem \(9.0, schema 2; .* up to 1\); upgrade"):
+    forge(model, lambda meta: meta.update(schema=3, versions={"coem": "9.0"}))
+    with pytest.raises(ModelFileError, match=r"newer coem \(9.0, schema 3; .* up to 2\); upgrade"):
         read(model)
 
 

@@ -145,7 +145,7 @@ def test_info(path):
         "classes": ["ham", "news", "spam"],
     }
     assert (info.extra, info.fingerprint) == ({"title": "ä", "n": 3}, "f00")
-    assert (info.schema, info.size) == (1, path.stat().st_size)
+    assert (info.schema, info.size) == (2, path.stat().st_size)
     assert info.versions["coem"] == coem.__version__
     assert info.left_out == []
 

@@ -16,7 +16,7 @@ from coem.io.encoder import Encoder
 from coem.io.values import ModelFileError
 
 FORMAT = "coem model"
-SCHEMA = 1
+SCHEMA = 2  # 1 has no "index"
 MODEL = "model.json"
 LONGEST = 300  # characters of what is said about a damaged file
 

@@ -1,7 +1,7 @@
 """Numbers as people write them: decimal commas, thousands, currencies, words for missing ones."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ MISSING = (
 GAPS, WORDS = pa.array(MISSING), pa.array(MISSING[1:])
 SPACES = "'\u2019 \u00a0\u2009\u202f"  # between thousands, beside the comma and the point
 PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
+TIDY = r"^[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?$"  # plain, and no zeros in front
 POINT = rf"^[-+]?([1-9]\d{{0,2}}([,{SPACES}]\d{{3}})+(\.\d+)?|\d+\.?\d*([eE][-+]?\d+)?|\.\d+)$"
 COMMA = rf"^[-+]?([1-9]\d{{0,2}}([.{SPACES}]\d{{3}})+(,\d+)?|\d+,?\d*([eE][-+]?\d+)?|,\d+)$"
 STYLES = {"point": (POINT, rf"[,{SPACES}]"), "comma": (COMMA, rf"[.{SPACES}]")}
@@ -43,18 +44,15 @@ class Cells:
     """The cells of a column of text that may be numbers, without blanks at their ends."""
 
     trimmed: Any  # the whole column
-    bare: Any  # those that are not missing, without their unit
+    there: Any  # those that are not missing, as they are written
+    bare: Any  # the same without their unit
     styles: frozenset[str]
+    is_tidy: bool  # all are as programs write them: most columns, which take little work then
 
     @property
     def is_ambiguous(self) -> bool:
         """Whether "1,234" or "1.234" may be one thousand, or one and a bit."""
         return len(self.styles) > 1 and not _all_match(self.bare, INTEGER)
-
-    @property
-    def there(self) -> Any:
-        """The cells that are not missing, as they are written."""
-        return self.trimmed.filter(pc.invert(pc.is_in(self.trimmed, GAPS)))
 
 
 def with_numbers(columns: dict[str, Any], *, commas: bool) -> tuple[dict[str, Any], list[str]]:
@@ -92,18 +90,29 @@ def _cells(column: Any) -> Cells | None:
     """Return the cells of a column, or None if they are not all numbers, or if none is there."""
     few = [column.slice(0, 100)] if len(column) > 100 else []
     for part in (*few, column):  # most columns of text say so soon
-        trimmed = pc.fill_null(pc.utf8_trim_whitespace(part), "")
-        bare = _without_unit(Cells(trimmed, None, frozenset()).there)
-        if bare is None or pc.any(pc.match_substring_regex(bare, PADDED)).as_py():
+        trimmed = pc.utf8_trim_whitespace(part)
+        trimmed = pc.fill_null(trimmed, "") if trimmed.null_count else trimmed
+        gaps = pc.is_in(trimmed, GAPS)
+        there = trimmed.filter(pc.invert(gaps)) if pc.any(gaps).as_py() else trimmed
+        is_tidy = _all_match(there, TIDY)
+        bare = there if is_tidy else _without_unit(there)
+        if bare is None or not (is_tidy or _none_match(bare, PADDED)):
             return None
-        styles = {name for name, (form, _) in STYLES.items() if _all_match(bare, form)}
+        styles = _styles(bare, is_tidy)
         if not styles:
             return None
+    return Cells(trimmed, there, bare, styles, is_tidy) if len(bare) else None
+
+
+def _styles(bare: Any, is_tidy: bool) -> frozenset[str]:
+    """Return the styles in which cells are numbers."""
+    if is_tidy and not pc.any(pc.match_substring(bare, "."), min_count=0).as_py():
+        return frozenset(STYLES)
+    styles = {name for name, (form, _) in STYLES.items() if _all_match(bare, form)}
     grouped = bare.filter(pc.match_substring_regex(bare, GROUPED))
-    if len(grouped) and not pc.any(pc.match_substring_regex(grouped, SHORT)).as_py():
-        # Three digits everywhere: "101,205,333" is a list of names, and 101.205 is a number.
-        styles &= STYLES.keys() if _all_match(bare, PLAIN) else set()
-    return Cells(trimmed, bare, frozenset(styles)) if len(bare) and styles else None
+    if len(grouped) and _none_match(grouped, SHORT) and not _all_match(bare, PLAIN):
+        return frozenset()  # three digits everywhere: "101,205,333" is a list of names
+    return frozenset(styles)
 
 
 def _without_unit(cells: Any) -> Any:
@@ -133,17 +142,21 @@ def _style_of(cells: Cells, usual: str, *, told: bool) -> str:
 
 def _cast(cells: Cells, style: str) -> Any:
     """Return a column as numbers, or None if something would be lost."""
-    bare = pc.replace_substring_regex(cells.bare, STYLES[style][1], "")
-    bare = pc.replace_substring_regex(pc.replace_substring(bare, ",", "."), r"^\+", "")
+    bare = cells.bare
+    if not cells.is_tidy or style == "comma":
+        bare = pc.replace_substring_regex(bare, STYLES[style][1], "")
+        bare = pc.replace_substring(bare, ",", ".")
+    bare = pc.utf8_ltrim(bare, "+")
     try:
         whole = _all_match(bare, INTEGER)
         numbers = pc.cast(bare, pa.int64() if whole else pa.float64())
     except pa.ArrowInvalid:  # more digits than that
         return None
     # 1.1 and 1.10 are one number, and may be two versions.
-    lost = pc.count_distinct(numbers).as_py() < pc.count_distinct(cells.bare).as_py()
-    if not whole and lost:
+    if not whole and pc.count_distinct(numbers).as_py() < pc.count_distinct(cells.bare).as_py():
         return None
+    if len(numbers) == len(cells.trimmed):
+        return numbers
     there = pc.invert(pc.is_in(cells.trimmed, GAPS))
     places = pc.if_else(there, pc.subtract(pc.cumulative_sum(pc.cast(there, pa.int64())), 1), None)
     return pc.take(numbers, places)
@@ -153,6 +166,8 @@ def _said_styles(cells: dict[str, Cells], read: dict[str, str]) -> list[str]:
     """Say which columns were read in a way that is not that of programs, with an example."""
     said = []
     for name, own in cells.items():
+        if own.is_tidy and read[name] == "point":
+            continue
         there = own.there
         strange = there.filter(pc.invert(pc.match_substring_regex(there, PLAIN)))
         if read[name] == "comma" and not len(strange):
@@ -161,8 +176,10 @@ def _said_styles(cells: dict[str, Cells], read: dict[str, str]) -> list[str]:
             continue
         longest = pc.equal(pc.utf8_length(strange), pc.max(pc.utf8_length(strange)))
         place = pc.index(there, strange.filter(longest)[0]).as_py()
+        at = slice(place, place + 1)
         value = _cast(
-            Cells(there[place : place + 1], own.bare[place : place + 1], own.styles), read[name]
+            replace(own, trimmed=there[at], there=there[at], bare=own.bare[at]),
+            read[name],
         )
         said.append(f"{name!r} ({there[place]} is {value[0]})")
     return [f"read as numbers: {', '.join(said)}"] if said else []
@@ -190,10 +207,16 @@ def _said_missing(cells: dict[str, Cells]) -> list[str]:
     """Say which words were taken for missing numbers."""
     words: Counter[str] = Counter()
     for own in cells.values():
+        if len(own.there) == len(own.trimmed):
+            continue
         gone = own.trimmed.filter(pc.is_in(own.trimmed, WORDS))
         words.update(gone.to_pylist())
     which = ", ".join(f"{word!r} in {n:,} cell{'s' * (n != 1)}" for word, n in words.most_common())
     return [f"taken as missing numbers: {which}"] if which else []
+
+
+def _none_match(cells: Any, pattern: str) -> bool:
+    return not pc.any(pc.match_substring_regex(cells, pattern), min_count=0).as_py()
 
 
 def _all_match(cells: Any, pattern: str) -> bool:
