@@ -17,6 +17,7 @@ from coem.io.values import ModelFileError
 
 FORMAT = "coem model"
 SCHEMA = 2  # 1 has no "index"
+MOST = 1000  # schemas of any later version
 MODEL = "model.json"
 LONGEST = 300  # characters of what is said about a damaged file
 
@@ -147,13 +148,13 @@ def read_info(path: Path_) -> ModelInfo:
 def _check(meta: Mapping[str, Any], path: Path_) -> None:
     """Refuse the files of others, and of later versions."""
     schema = meta.get("schema")
-    if meta.get("format") != FORMAT or type(schema) is not int or schema < 1:
+    if meta.get("format") != FORMAT or type(schema) is not int or not 1 <= schema < MOST:
         raise ValueError(f"{MODEL} is not by coem")
     if schema > SCHEMA:
         versions = meta.get("versions")
         newer = versions.get("coem") if isinstance(versions, dict) else None
         raise ModelFileError(
-            f"{path} was saved by a newer coem ({newer}, schema {schema}; this one reads up to "
+            f"{path} was saved by a newer coem ({newer!s:.40}, schema {schema}; this one reads up to "
             f"{SCHEMA}); upgrade coem: pip install -U coem"
         )
 
