@@ -154,8 +154,8 @@ def _check(meta: Mapping[str, Any], path: Path_) -> None:
         versions = meta.get("versions")
         newer = versions.get("coem") if isinstance(versions, dict) else None
         raise ModelFileError(
-            f"{path} was saved by a newer coem ({newer!s:.40}, schema {schema}; this one reads up to "
-            f"{SCHEMA}); upgrade coem: pip install -U coem"
+            f"{path} was saved by a newer coem ({newer!s:.40}, schema {schema}; this one reads up "
+            f"to {SCHEMA}); upgrade coem: pip install -U coem"
         )
 
 
