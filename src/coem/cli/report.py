@@ -37,12 +37,13 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     """
     from coem.cli import _models
     from coem.io.whole import is_stream
+    from coem.recipes.names import place_in
     from coem.recipes.run_file import REPORT, TABLES, read_run
     from coem.report import write_report
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     own = run / REPORT
-    target = own if out is None else out
+    target = place_in(run, REPORT) if out is None else out
     told, saved = read_run(run), _models.load_model(run, options["encoder"])
     documents = _models.documents_of(saved, options["source"], talk)
     new = _models.changed(told, documents, options["vectors"])

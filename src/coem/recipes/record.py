@@ -18,7 +18,7 @@ from coem.kernels import instruction_set
 from coem.models import read_info, save
 from coem.recipes.defaults import FORMATS
 from coem.recipes.encoders import known_encoder
-from coem.recipes.names import NAMES, Names, read_names, write_names
+from coem.recipes.names import NAMES, Names, place_in, read_names, write_names
 from coem.recipes.run_file import (
     ASSIGNMENTS,
     CLUSTERS,
@@ -79,9 +79,10 @@ def rewrite(folder: Path, told: Any, naming: Any) -> None:
         made = sorted(Path(scratch).iterdir())
         digests = {path.name: digest(path) for path in made}
         changed = {name: new for name, new in digests.items() if new != run["files"].get(name)}
+        places = [place_in(folder, path.name) for path in made]
         write_names(folder, Names(naming, changed, earlier))
-        for path in made:
-            with path.open("rb") as new, new_file(folder / path.name) as file:
+        for path, place in zip(made, places, strict=True):
+            with path.open("rb") as new, new_file(place) as file:
                 shutil.copyfileobj(new, file)
     write_names(folder, Names(naming, changed))
 
@@ -91,7 +92,7 @@ def _write_told(folder: Path, told: Any, run: dict[str, Any]) -> None:
     written = run["written"]
     safe = bool(written.get("safe_csv", False))
     for name, table in tables_of(told, written.get("format", FORMATS[0])).items():
-        write_table(table, folder / name, safe=safe)
+        write_table(table, place_in(folder, name), safe=safe)
     if REPORT in run["files"]:
         write_page(told, folder / REPORT, full=bool(written.get("full", False)))
 
