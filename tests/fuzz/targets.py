@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tempfile
 from unittest import mock
 
 import numpy as np
@@ -106,6 +107,8 @@ class Runs:
         self.home = folder
         self.table = write_csv(folder / "posts.csv", posts(30))
         self.folder = folder / "run"
+        self.scratch = folder / "scratch"  # beside the run, so that a trap leads from it, too
+        self.scratch.mkdir()
         (folder / "outside").mkdir()
         (folder / "outside" / "data.csv").write_text("precious")
         self.succeed("cluster", self.table, "-k", 3, "--restarts", 2, "--out", self.folder)
@@ -139,7 +142,8 @@ class Runs:
         }
 
     def program(self, *arguments):
-        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        with mock.patch.object(tempfile, "tempdir", str(self.scratch)):
+            result = CliRunner().invoke(main, [str(argument) for argument in arguments])
         said = f"{arguments}: {result.output}{result.exception!r}"
         assert result.exception is None or isinstance(result.exception, SystemExit), said
         assert "should not happen" not in result.output, said
