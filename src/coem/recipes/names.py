@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from coem.io import new_file
+from coem.io.whole import recover
 from coem.report import Naming
 
 NAMES = "names.json"
@@ -106,6 +107,7 @@ def write_names(folder: Path, names: Names) -> None:
 
 def check_kept(folder: Path, names_from: Any) -> None:
     """Refuse to replace a run whose groups have names that nobody takes over."""
+    recover(folder)  # a killed process may have moved it away
     same = names_from is not None and os.path.realpath(names_from) == os.path.realpath(folder)
     if (folder / NAMES).is_file() and not same:
         raise ValueError(
