@@ -207,7 +207,10 @@ def test_keys_without_a_name_and_paths_that_are_keys(write):  # noqa: F811
 
 # -- marks that never end -----------------------------------------------------------------------
 
-MARKS = ["[", "[](", "![a](b", "[a](b]", "[a](b] [", "<a", "<a:", "<!--", "</a", "<![CDATA[", "a____", " ", "<a b='", "&#"]
+MARKS = [
+    *("[", "[](", "![a](b", "[a](b]", "[a](b] [", "<a", "<a:", "<!--", "</a", "<![CDATA["),
+    *("a____", " ", "<a b='", "&#"),
+]
 LONG = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (30, 30))  # seconds of work, whatever the clock says

@@ -54,4 +54,4 @@ def _are_quotable(column: Any) -> Any:
 
 
 def _is_text(column: Any) -> bool:
-    return pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))

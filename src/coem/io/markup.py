@@ -16,8 +16,8 @@ _BLOCKS = frozenset(
 )
 _BREAK = "\n\n"
 
-# Each takes a time that grows with the length of a text, whatever is in it: what it looks through in
-# vain ends where the next match may begin. So an address ends at the next "](".
+# Each takes a time that grows with the length of a text, whatever is in it: where it looks in vain,
+# it stops where the next match may begin. So an address ends at the next "](".
 _MARKS = (
     (re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL), ""),  # about it
     (re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE), ""),
