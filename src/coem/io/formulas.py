@@ -24,7 +24,8 @@ def n_formulas(data: Any) -> int:
     bracket.
     """
     names = pa.array(data.column_names, pa.string())
-    texts = [names, *(column for column in data.columns if _is_text(column))]
+    columns = [names, *map(_decoded, data.columns)]
+    texts = [column for column in columns if _is_text(column)]
     return sum(pc.sum(are_formulas(column)).as_py() or 0 for column in texts)
 
 
@@ -33,6 +34,7 @@ def as_text_cells(column: Any) -> Any:
 
     A formula that has apostrophes already gets one more, so that `as_they_were` is exact.
     """
+    column = _decoded(column)
     if not _is_text(column):
         return column
     apostrophe, nothing = (pa.scalar(text, column.type) for text in ("'", ""))
@@ -51,6 +53,12 @@ def as_they_were(column: Any) -> Any:
 def _are_quotable(column: Any) -> Any:
     """Return which cells are formulas but for apostrophes before them."""
     return are_formulas(pc.utf8_ltrim(column, "'"))
+
+
+def _decoded(column: Any) -> Any:
+    """Return the values of a column that has numbers for them."""
+    coded = pa.types.is_dictionary(column.type)
+    return column.cast(column.type.value_type) if coded else column
 
 
 def _is_text(column: Any) -> bool:
