@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from coem import models
 from coem.cli import main
-from coem.recipes.names import NAMES
+from coem.recipes.names import NAMES, place_in
 from coem.recipes.record import changed_files
 from coem.recipes.run_file import FILES, RECORD, misfit, read_run
 
@@ -124,6 +124,63 @@ def test_an_argument_that_the_recipe_does_not_know(run, coem):
     edit(run, arguments=read_json(run / "run.json")["arguments"] | {"kk": 3})
     told = coem("rerun", run, code=1).stderr
     assert "run.json has the argument 'kk', which coem cluster does not know" in told
+
+
+@pytest.mark.parametrize("name", ["names_from", "listener", "table"])
+def test_an_argument_that_no_run_records(name, run, coem):
+    edit(run, arguments=read_json(run / "run.json")["arguments"] | {name: "x"})
+    assert f"has the argument {name!r}, which" in coem("rerun", run, code=1).stderr
+
+
+# -- what is outside of the run -----------------------------------------------------------------
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """A file of somebody else, beside the run."""
+    path = tmp_path / "outside" / "data.csv"
+    path.parent.mkdir()
+    path.write_text("precious")
+    return path
+
+
+@pytest.mark.parametrize("verb", [("name", "0=Boats"), ("merge", "0", "1"), ("rerun",)])
+def test_a_format_leads_nowhere_else(verb, run, victim, coem):
+    (run / "assignments.x").mkdir()  # so that .. can be followed
+    for form in (f"x/../../../{victim.parent.name}/data.csv", f"x{'/..' * 20}{victim}", "tsv", ""):
+        edit(run, written=read_json(run / "run.json")["written"] | {"format": form})
+        told = coem(verb[0], run, *verb[1:], code=1).stderr
+        assert "written.format is not what a run writes there" in told
+    assert victim.read_text() == "precious"
+    assert [path.name for path in victim.parent.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.parametrize("name", ["../outside/data.csv", "x/data.csv", "/data.csv", "..", ""])
+def test_only_plain_names_are_written_again(name, run):
+    with pytest.raises(ValueError, match="is no name of a file of a run"):
+        place_in(run, name)
+
+
+@pytest.mark.parametrize("name", ["../outside/data.csv", "data.csv"])
+def test_a_file_that_no_run_has(name, run, coem):
+    edit(run, files=read_json(run / "run.json")["files"] | {name: "0"})
+    assert f"files.{name} is not what a run writes there" in coem("info", run, code=1).stderr
+
+
+@pytest.mark.parametrize("name", ["clusters.csv", "assignments.csv", "report.html", NAMES])
+def test_a_link_in_a_run_is_not_followed(name, run, victim, coem):
+    """The digests are true, so that the file is not one that was changed."""
+    coem("name", run, "0=Zero")
+    victim.write_bytes((run / name).read_bytes())
+    before = victim.read_bytes()
+    (run / name).unlink()
+    (run / name).symlink_to(victim)
+    said = coem("name", run, "1=One", code=1).stderr
+    assert f"{run / name} is a link, and what it leads to would be replaced" in said
+    if name == "report.html":
+        assert "is a link" in coem("report", run, "--force", code=1).stderr
+    assert victim.read_bytes() == before
+    assert '"1"' not in (run / NAMES).read_text()  # it is refused before any work
 
 
 # -- digests ------------------------------------------------------------------------------------

@@ -1,6 +1,10 @@
 """Ids and names that a spreadsheet would run as formulas."""
 
+import json
+
 import pytest
+
+from coem.recipes.matching import labels_by_id
 
 from .conftest import posts, read_json, rows_of, write_csv
 
@@ -42,3 +46,44 @@ def test_a_run_may_be_safe_and_stays_so(hostile, here, coem):
 def test_other_formats_need_no_note(hostile, coem):
     assert "formula" not in coem("cluster", hostile, *FIT, "--format", "parquet").stderr
     assert "formula" not in coem("predict", "out", hostile, "--json").stderr
+
+
+def test_other_verbs_read_a_safe_run_as_a_plain_one(here, coem):
+    rows = posts(30)
+    for row in rows[:12]:  # nearly all of what the names would go by
+        row["id"] = f"={row['id']}"
+    rows[12]["id"], rows[13]["id"], rows[14]["id"] = "=x", "'=x", "''=x"
+    table = write_csv(here / "a.csv", rows)
+    coem("cluster", table, *FIT[:-1], "plain")
+    coem("cluster", table, *FIT[:-1], "safe", "--safe-csv")
+    plain, safe = (labels_by_id(here / name) for name in ("plain", "safe"))
+    assert plain == safe
+    assert len(safe) == 30
+    for group in range(3):
+        coem("name", "safe", f"{group}==GROUP({group})")
+    told = json.loads(coem("compare", "plain", "safe", "--json").stdout)
+    assert told["pairs"][0]["shared_rows"] == 30
+    groups = told["became"][0]["groups"]
+    assert [group["into"][0]["name"] for group in groups] == [f"=GROUP({i})" for i in range(3)]
+    coem("cluster", table, *FIT[:-1], "next", "--names-from", "safe", "--safe-csv")
+    assert read_json(here / "next" / "names.json")["names"] == {
+        str(group): f"=GROUP({group})" for group in range(3)
+    }
+    assert coem("rerun", "safe").stdout == "the same, to the last bit\n"
+    coem("report", "safe", "--out", "page.html")
+    page = (here / "page.html").read_text(encoding="utf-8")
+    assert "=GROUP(1)" in page
+    assert "&#39;=GROUP(1)" not in page
+
+
+def test_names_of_groups_are_counted_once(hostile, here, coem):
+    coem("cluster", hostile, *FIT)
+    coem("name", "out", "0==1+1")
+    told = coem("cluster", hostile, *FIT[:-1], "next", "--names-from", "out").stderr
+    cells = [
+        cell
+        for name in ("assignments", "clusters")
+        for row in rows_of(here / "next" / f"{name}.csv")
+        for cell in row.values()
+    ]
+    assert f"{sum(cell.startswith(('=', '@')) for cell in cells)} cells begin like" in told

@@ -9,6 +9,8 @@ import threading
 
 import pytest
 
+from coem import recipes
+
 from .conftest import read_json
 
 RUN = ("--text", "body", "-k", "3", "--restarts", "2", "--out", "out")
@@ -166,11 +168,50 @@ def test_force_spares_a_folder_in_a_run(run, coem):
 
 
 def test_a_run_that_a_killed_process_moved_away_comes_back(run, coem):
-    for verb in (("name", "out"), ("predict", "out/model.coem", "posts.csv")):
-        run.rename(run.parent / ".out.1-0123abcd.old")
-        (run.parent / ".out.1-0123abcd.part").mkdir()
+    coem("name", "out", "0=Zero")
+    verbs = [
+        ("name", "out"),
+        ("predict", "out/model.coem", "posts.csv"),
+        ("info", "out"),
+        ("info", "out/model.coem"),
+        ("compare", "out", "out"),
+        ("cluster", "posts.csv", *RUN, "--force", "--names-from", "out"),
+    ]
+    for verb in verbs:
+        move_away(run)
         coem(*verb)
         assert sorted(os.listdir(run.parent)) == ["out", "posts.csv"]
+    assert read_json(run / "names.json")["names"] == {"0": "Zero"}
+
+
+def move_away(run):
+    """Leave what a process leaves that was killed where folders cannot be exchanged."""
+    run.rename(run.parent / ".out.1-0123abcd.old")
+    (run.parent / ".out.1-0123abcd.part").mkdir()
+
+
+def test_names_of_a_run_that_was_moved_away_are_kept(run, coem):
+    coem("name", "out", "0=Zero")
+    move_away(run)
+    told = coem("cluster", "posts.csv", *RUN, "--force", code=1).stderr
+    assert "out has names that you gave to its groups" in told
+    assert read_json(run / "names.json")["names"] == {"0": "Zero"}
+    move_away(run)
+    result = recipes.cluster("posts.csv", text="body", k=3, restarts=2, names_from="out", seed=0)
+    assert "Zero" in result.naming.names
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
+def test_results_and_the_page_are_not_in_one_stream(name, run, coem):
+    told = coem("report", "out", "--out", name, "--json", code=2)
+    assert "would both write to stdout; leave one out" in told.stderr
+    assert told.stdout == ""
+
+
+def test_a_page_to_a_number_that_no_descriptor_has(run, coem):
+    told = coem("report", "out", "--out", "/dev/fd/99999999999999", "--force", code=1).stderr
+    assert "/dev/fd/99999999999999" in told
+    assert "should not happen" not in told
 
 
 def test_the_page_to_a_fifo(run, coem):

@@ -21,6 +21,7 @@ TRAPS = (
     "",
     "x" * 100_000,
     "../../outside",
+    "x/../../../outside/data.csv",
     "a\0b",
     "\x1b[2J",
     "\ud800",

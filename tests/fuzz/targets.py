@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tempfile
 from unittest import mock
 
 import numpy as np
@@ -100,42 +101,67 @@ class Checkpoints:
 
 
 class Runs:
-    """A run whose run.json or names.json somebody edited."""
+    """A run whose run.json or names.json somebody edited; what is outside of it stays as it was."""
 
     def __init__(self, folder):
+        self.home = folder
         self.table = write_csv(folder / "posts.csv", posts(30))
         self.folder = folder / "run"
-        self.program("cluster", self.table, "-k", 3, "--restarts", 2, "--out", self.folder)
-        self.program("name", self.folder, "1=Ships")
-        self.files = {
-            name: (self.folder / name).read_bytes() for name in ("run.json", "names.json")
-        }
+        self.scratch = folder / "scratch"  # beside the run, so that a trap leads from it, too
+        self.scratch.mkdir()
+        (folder / "outside").mkdir()
+        (folder / "outside" / "data.csv").write_text("precious")
+        self.succeed("cluster", self.table, "-k", 3, "--restarts", 2, "--out", self.folder)
+        self.succeed("name", self.folder, "1=Ships")
         self.verbs = (
             ("info", self.folder),
             ("report", self.folder, "--out", folder / "page.html", "--force"),
             ("predict", self.folder, self.table, "--out", folder / "new.csv", "--force"),
             ("compare", self.folder, self.folder),
-            ("explain", self.folder, "p1"),
+            ("explain", self.folder, "--id", "p1"),
             ("name", self.folder, "2=Kitchen"),
+            ("merge", self.folder, "0", "2"),
+            ("rerun", self.folder),
         )
+        self.files = {path.name: path.read_bytes() for path in self.folder.iterdir()}
+        for verb in self.verbs:  # or it would be no test of what it reads
+            self.succeed(*verb)
+        self.outside = self.around()
+
+    def succeed(self, *arguments):
+        code, said = self.program(*arguments)
+        assert code == 0, said
+
+    def around(self):
+        """Return all that is not in the run, but for what the verbs are told to write."""
+        own = (self.folder, self.home / "page.html", self.home / "new.csv")
+        return {
+            path: path.read_bytes() if path.is_file() else None
+            for path in self.home.rglob("*")
+            if not any(path.is_relative_to(place) for place in own)
+        }
 
     def program(self, *arguments):
-        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        with mock.patch.object(tempfile, "tempdir", str(self.scratch)):
+            result = CliRunner().invoke(main, [str(argument) for argument in arguments])
         said = f"{arguments}: {result.output}{result.exception!r}"
         assert result.exception is None or isinstance(result.exception, SystemExit), said
         assert "should not happen" not in result.output, said
         assert "Traceback" not in result.output, said
+        return result.exit_code, said
 
     def run(self, rng):
         for name, data in self.files.items():
             (self.folder / name).write_bytes(data)
-        name = list(self.files)[rng.integers(len(self.files))]
+        name = ("run.json", "names.json")[rng.integers(2)]
         if rng.random() < 0.2:
             damaged = damage_bytes(rng, self.files[name])
         else:
             damaged = json.dumps(damage_json(rng, json.loads(self.files[name]))).encode()
         (self.folder / name).write_bytes(damaged)
         self.program(*self.verbs[rng.integers(len(self.verbs))])
+        assert self.around() == self.outside, "something outside of the run has changed"
+        assert {path.name for path in self.folder.iterdir()} <= self.files.keys()
 
 
 class Tables:

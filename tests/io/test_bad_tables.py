@@ -59,8 +59,8 @@ CSV = {
     ),
     "too few": ("a,b\n1,2\n\n7\n", "row 4: 1 cells where the header has 2; fill it up, .*skip-bad"),
     "after lines": ('\na,b\n1,"x\ny"\n1\n', "row 5: 1 cells where the header has 2"),
-    "open quote": ('a,b\n1,"x\n2,y\n', "row 2: a quote is opened and never closed; close it"),
-    "last quote": ('a,b\n1,x\n2,"y', "row 3: a quote is opened and never closed"),
+    "open quote": ('a,b\n1,"x\n2,y\n', "row 2: a quote that is never closed; close it"),
+    "last quote": ('a,b\n1,x\n2,"y', "row 3: a quote that is never closed"),
     "zeros": ("a,b\n1,x\n2,y\x00z\n", "row 3: a NUL byte: the file is no text, or in UTF-16"),
     "no Latin": (b"a,b\n1,x\n2,x\x81\n", r"row 3: the byte 0x81 is no UTF-8; give its encoding"),
     "no Latin header": (b"a,x\x81\n1,2\n", "row 1: the byte 0x81 is no UTF-8"),
@@ -226,7 +226,7 @@ def test_bad_rows_are_left_out_and_listed(write):
     assert reasons[0] == "1 cells where the header has 2"
     assert "no UTF-8" in reasons[2]
     assert reasons[3] == "a NUL byte"
-    assert reasons[4] == "a quote is opened and never closed"
+    assert reasons[4] == "a quote that is never closed"
 
 
 def test_bad_bytes_in_an_encoding_that_is_given(write):
@@ -248,6 +248,11 @@ def test_bad_lines_of_json(write):
 def test_no_good_row(name, write):
     path = write("a,b\n1\n2\n", name)
     assert "has no good row; the first, row " in said(path, skip_bad=True)
+
+
+def test_no_good_row_but_an_open_quote(write):
+    told = said(write('a,b\n"1,2\n'), skip_bad=True)
+    assert "has no good row; the first, row 2, has a quote that is never closed" in told
 
 
 def test_rows_have_the_numbers_of_the_file(write):

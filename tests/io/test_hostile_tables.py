@@ -7,6 +7,7 @@ import json
 import random
 import subprocess
 import sys
+import time
 import zipfile
 from dataclasses import replace
 
@@ -206,7 +207,10 @@ def test_keys_without_a_name_and_paths_that_are_keys(write):  # noqa: F811
 
 # -- marks that never end -----------------------------------------------------------------------
 
-MARKS = ["[", "[](", "<a", "<a:", "<!--", "</a", "<![CDATA[", "a____", " ", "<a b='", "&#"]
+MARKS = [
+    *("[", "[](", "![a](b", "[a](b]", "[a](b] [", "<a", "<a:", "<!--", "</a", "<![CDATA["),
+    *("a____", " ", "<a b='", "&#"),
+]
 LONG = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (30, 30))  # seconds of work, whatever the clock says
@@ -236,6 +240,17 @@ def test_marks_within_marks():
     assert markup.markdown_text("a <!-- b\n --> c <!-- d") == "a   c <!-- d"
     assert markup.markdown_text("[![alt](a.png)](b.html) word") == "alt word"
     assert markup.markdown_text("a_b__ __c__ | d") == "a_b c d"
+    assert markup.markdown_text("[a](b?c[0]=1) [d](e [f](g)") == "a [d](e f"
+    assert markup.markdown_text(f"[a]({'b' * 5000})") == "a"
+
+
+def test_links_that_never_end_take_little_longer_than_others():
+    def seconds(text):
+        started = time.process_time()
+        markup.markdown_text(text)
+        return time.process_time() - started
+
+    assert seconds("![a](b" * 50_000) < 6 * seconds("![a](b) " * 50_000)
 
 
 # -- wide tables --------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 import coem
 from coem.io import new_file, new_folder
 from coem.io.tables import write_table
-from coem.io.whole import is_stream
+from coem.io.whole import is_stream, recover
 
 LONG = b"0123456789" * 50_000  # more than a pipe holds
 
@@ -137,10 +138,19 @@ def test_standard_output_goes_on_where_it_is(name, tmp_path):
     assert done.stdout == b"two,"
 
 
-def test_a_descriptor_that_is_not_open():
-    with pytest.raises(OSError, match="descriptor") as error, new_file("/dev/fd/987"):
+@pytest.mark.parametrize("number", ["987", "2147483648", "9" * 14, "9" * 5000])
+def test_a_descriptor_that_is_not_open(number):
+    path = f"/dev/fd/{number}"
+    with pytest.raises(OSError, match="descriptor") as error, new_file(path):
         pytest.fail("it began")
-    assert error.value.filename == "/dev/fd/987"
+    assert error.value.filename == path
+
+
+@pytest.mark.parametrize("use", [new_file, new_folder, is_stream, recover])
+@pytest.mark.parametrize("path", ["a\0b", Path("a\0b"), b"a\0b"])
+def test_a_nul_byte_in_a_name(use, path):
+    with pytest.raises(ValueError, match=r"'a\\x00b' holds a NUL byte"), ExitStack() as held:
+        held.enter_context(use(path))
 
 
 def test_streams(fifo, tmp_path):

@@ -26,12 +26,12 @@ def keep(run: Path, naming: Any, talk: Talk, options: dict[str, Any]) -> None:
 
     The options `source`, `vectors` and `encoder` say where its documents and vectors are.
     """
-    from coem.recipes.names import NAMES, Names, write_names
+    from coem.recipes.names import NAMES, Names, place_in, write_names
     from coem.recipes.record import renamed_files, rewrite
-    from coem.recipes.run_file import read_run
+    from coem.recipes.run_file import REPORT, TABLES, read_run
 
     told = read_run(run)
-    will_write(run / NAMES, *(run / name for name in told["files"]))
+    will_write(*(place_in(run, name) for name in (NAMES, REPORT, *TABLES)))
     write_names(run, Names(naming, renamed_files(run, told)))
     try:
         again = _told(run, talk, options["source"], options["vectors"], options["encoder"])

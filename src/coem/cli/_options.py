@@ -83,7 +83,7 @@ config_option = click.option(
 
 
 class RunPath(click.Path):
-    """A run or a model file that is there; what a killed process moved away is put back."""
+    """A run or a model file; what a killed process moved away is put back."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path."""
@@ -349,7 +349,7 @@ folder_options = options(
 names_option = click.option(
     "--names-from",
     metavar="RUN",
-    type=click.Path(exists=True, file_okay=False),
+    type=RunPath(exists=True, file_okay=False),
     help="A run whose groups coem name or coem merge changed: the groups with most of the same "
     "documents have these names.",
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from coem.cli._options import config_option, reading_options, talk_options
+from coem.cli._options import RunPath, config_option, reading_options, talk_options
 from coem.cli._talk import Talk, table
 
 TABLES = ("groups", "classes", "topics")  # of a result: clusters.csv has them, to be read
@@ -19,7 +19,7 @@ Examples:
 
 
 @click.command("info", epilog=EXAMPLE)
-@click.argument("source", metavar="FILE|MODEL|RUN")
+@click.argument("source", metavar="FILE|MODEL|RUN", type=RunPath())
 @reading_options
 @config_option
 @talk_options

@@ -16,6 +16,7 @@ Examples:
   coem report coem-posts --out posts.html --open
   coem report coem-posts --out whole.html --full
 """
+STDOUT = 1
 EXAMPLES = 5  # as in `tell`, so that the page of a run can be made again
 
 
@@ -36,13 +37,16 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     the documents are still the same.
     """
     from coem.cli import _models
-    from coem.io.whole import is_stream
+    from coem.io.whole import descriptor_of, is_stream
+    from coem.recipes.names import place_in
     from coem.recipes.run_file import REPORT, TABLES, read_run
     from coem.report import write_report
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
+    if talk.as_json and out is not None and descriptor_of(out) == STDOUT:
+        raise click.UsageError(f"--out {out} and --json would both write to stdout; leave one out")
     own = run / REPORT
-    target = own if out is None else out
+    target = place_in(run, REPORT) if out is None else out
     told, saved = read_run(run), _models.load_model(run, options["encoder"])
     documents = _models.documents_of(saved, options["source"], talk)
     new = _models.changed(told, documents, options["vectors"])

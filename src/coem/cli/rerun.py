@@ -62,6 +62,7 @@ def _repeat(
     from coem import recipes
     from coem.recipes.documents import Renamed
     from coem.recipes.record import known_as, naming_in
+    from coem.recipes.result import OWN
     from coem.recipes.run_file import RUN
 
     source = source or told["source"]
@@ -73,7 +74,8 @@ def _repeat(
         if spec is None:
             raise ValueError(f"view {name!r} was an object in Python; repeat the run there")
     recipe = getattr(recipes, told["verb"])
-    for name in told["arguments"].keys() - signature(recipe).parameters.keys():
+    known = signature(recipe).parameters.keys() - set(OWN)
+    for name in told["arguments"].keys() - known:
         raise ValueError(
             f"{run / RUN} has the argument {name!r:.80}, which coem {told['verb']} does not know; "
             "take it out"

@@ -16,12 +16,13 @@ _BLOCKS = frozenset(
 )
 _BREAK = "\n\n"
 
-# None of them looks at a text more than once, or at more than a few characters again.
+# Each takes a time that grows with the length of a text, whatever is in it: where it looks in vain,
+# it stops where the next match may begin. So an address ends at the next "](".
 _MARKS = (
     (re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL), ""),  # about it
     (re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE), ""),
     (re.compile(r"^[ \t]{0,3}\[[^\]\n]+\]:[ \t]*\S+.*$", re.MULTILINE), ""),  # [1]: address
-    *[(re.compile(r"!?\[([^\[\]]*)\]\([^)\n]{0,1000}\)"), r"\1")]
+    *[(re.compile(r"!?\[([^\[\]]*)\]\([^)\n\]]*+(?:\](?!\()[^)\n\]]*+)*+\)"), r"\1")]
     * 2,  # [words](address), [![a](b)](c)
     (re.compile(r"!?\[([^\[\]]*)\]\[[^\[\]\n]*\]"), r"\1"),
     (re.compile(r"</?[a-zA-Z][^<>\n]*>|<[a-z]+:[^<>\s]+>"), " "),

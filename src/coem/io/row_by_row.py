@@ -9,7 +9,7 @@ from coem.io.encodings import flaw_of
 from coem.io.rows import SKIP, Bad
 from coem.io.sources import TableError, lines_of
 
-OPEN = "a quote is opened and never closed"
+OPEN = "a quote that is never closed"
 
 
 @dataclass

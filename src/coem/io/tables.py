@@ -24,7 +24,7 @@ from coem.io.delimited import (
 from coem.io.encodings import SAMPLE, decode, said_of
 from coem.io.excel import read_excel
 from coem.io.folders import as_text, read_folder
-from coem.io.formulas import as_text_cells
+from coem.io.formulas import as_text_cells, as_they_were
 from coem.io.json_lines import read_json, read_json_lines
 from coem.io.rows import Bad, Parsed
 from coem.io.sources import PACKED, Content, TableError, check_there, read_file, read_stdin
@@ -293,7 +293,7 @@ def write_table(data: Any, path: str | os.PathLike[str], *, safe: bool = False) 
         ``.gz`` or ``.zst``.
     safe : bool, default=False
         Put an apostrophe before cells of a CSV that a spreadsheet would run as formulas. Numbers
-        are none.
+        are none. Formulas that have apostrophes get one more: whoever takes one off has the cell.
 
     Raises
     ------
@@ -330,6 +330,12 @@ def _made_safe(data: Any) -> Any:
     """Return a table whose cells and names no spreadsheet takes for formulas."""
     names = as_text_cells(pa.array(data.column_names, pa.string())).to_pylist()
     return pa.table([as_text_cells(_flat(column)) for column in data.columns], names=names)
+
+
+def as_it_was(data: Any) -> Any:
+    """Return a table that was written safely and read again, without the apostrophes."""
+    names = as_they_were(pa.array(data.column_names, pa.string())).to_pylist()
+    return pa.table([as_they_were(column) for column in data.columns], names=names)
 
 
 def _write_csv(data: Any, file: Any, delimiter: str = ",") -> None:

@@ -22,6 +22,8 @@ from coem.io._swap import take_place
 
 Name = str | os.PathLike[str]
 LINKS = 40  # that are followed, as Linux does
+MOST_DIGITS = 9  # of a descriptor
+NO_DESCRIPTOR = (1 << 31) - 1  # more than any system has open
 
 
 @contextmanager
@@ -35,6 +37,8 @@ def new_file(path: Name) -> Iterator[BinaryIO]:
     ------
     OSError
         With the name of `path`, if it cannot be written.
+    ValueError
+        If `path` holds a NUL byte.
     """
     try:
         with _streamed(path) if is_stream(path) else _replaced(path) as file:
@@ -47,7 +51,7 @@ def new_file(path: Name) -> Iterator[BinaryIO]:
 
 def is_stream(path: Name) -> bool:
     """Return whether a path leads to what cannot be replaced: a device, a FIFO, a descriptor."""
-    if _descriptor(path) is not None:
+    if descriptor_of(path) is not None:
         return True
     try:
         mode = os.stat(path).st_mode
@@ -58,6 +62,7 @@ def is_stream(path: Name) -> bool:
 
 def recover(path: Name) -> None:
     """Put back the folder that a killed process has moved away from its place, if it has."""
+    _check_name(path)
     recover_place(Path(os.path.realpath(path)))
 
 
@@ -86,7 +91,7 @@ def _streamed(path: Name) -> Iterator[BinaryIO]:
 
 def _opened(path: Name) -> BinaryIO:
     """Open what is there for writing; nothing is made, cut off or replaced."""
-    number = _descriptor(path)
+    number = descriptor_of(path)
     if number is not None:
         return os.fdopen(os.dup(number), "wb")  # which goes on where the descriptor is
     mode = os.stat(path).st_mode
@@ -95,23 +100,30 @@ def _opened(path: Name) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_NOCTTY), "wb")
 
 
-def _descriptor(path: Name) -> int | None:
+def descriptor_of(path: Name) -> int | None:
     """Return which open file of this process a path stands for, such as 1 for /dev/stdout.
 
     The file that it was opened as must not be replaced: others may write to it, too.
     """
+    _check_name(path)
     own = re.compile(rf"/dev/fd|/proc/{os.getpid()}(/task/\d+)?/fd")
     place = os.path.abspath(path)
     for _ in range(LINKS):
         folder, name = os.path.split(place)
         folder = os.path.realpath(folder)
         if name.isascii() and name.isdigit() and own.fullmatch(folder):
-            return int(name)
+            return int(name) if len(name) <= MOST_DIGITS else NO_DESCRIPTOR
         try:
             place = os.path.join(folder, os.readlink(os.path.join(folder, name)))
         except OSError:
             return None
     return None
+
+
+def _check_name(path: Name) -> None:
+    """Refuse what no file can be called; the system would not say which it is."""
+    if "\0" in os.fsdecode(path):
+        raise ValueError(f"{os.fsdecode(path)!r} holds a NUL byte, which no name of a file can")
 
 
 def _place(path: Name) -> Path:
@@ -122,6 +134,7 @@ def _place(path: Name) -> Path:
     OSError
         If links lead in a circle, or a name is too long.
     """
+    _check_name(path)
     with suppress(FileNotFoundError):
         os.stat(path)
     return Path(os.path.realpath(path))

@@ -82,13 +82,12 @@ def fates(common: Shared) -> list[tuple[str, list[int]]]:
 
 def names_by_label(run: Path) -> dict[str, str]:
     """Return label -> name of the groups of a run, as its table of groups has them."""
-    from coem.io.tables import read_table
     from coem.recipes.run_file import CLUSTERS
 
     path = run / CLUSTERS
     if not path.is_file():
         return {}
-    data = read_table(str(path)).data
+    data = _read(run, path)
     labels, names = data.column("label").to_pylist(), data.column("name").to_pylist()
     return {str(label): str(name) for label, name in zip(labels, names, strict=True)}
 
@@ -119,10 +118,19 @@ def labels_by_id(run: Path) -> dict[str, str]:
 
 def read_assignments(run: Path) -> Any:
     """Return the table of the assignments of a run."""
-    from coem.io.tables import read_table
     from coem.recipes.run_file import ASSIGNMENTS
 
     found = sorted(run.glob(f"{ASSIGNMENTS}.*"))
     if not found:
         raise ValueError(f"{run} has no {ASSIGNMENTS}: it is no folder of a run")
-    return read_table(str(found[0])).data
+    return _read(run, found[0])
+
+
+def _read(run: Path, path: Path) -> Any:
+    """Return a table of a run, without the apostrophes of safe tables."""
+    from coem.io.tables import DELIMITED, as_it_was, read_table
+    from coem.recipes.run_file import read_run
+
+    safe = read_run(run)["written"].get("safe_csv", False) and path.suffix in DELIMITED
+    data = read_table(str(path)).data
+    return as_it_was(data) if safe else data

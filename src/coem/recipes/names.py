@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from coem.io import new_file
+from coem.io.whole import recover
 from coem.report import Naming
 
 NAMES = "names.json"
@@ -71,9 +72,25 @@ def _number(key: str) -> int:
     return int(key)
 
 
+def place_in(folder: Path, name: str) -> Path:
+    """Return where a file of a run is written again; raise if that is not in the folder itself.
+
+    A run may be anybody's, and so may be a link in it.
+    """
+    path = folder / name
+    if name != os.path.basename(name) or name in ("", ".", ".."):
+        raise ValueError(f"{name!r:.80} is no name of a file of a run")
+    if path.is_symlink():
+        raise ValueError(
+            f"{path} is a link, and what it leads to would be replaced; put the file itself there, "
+            "or remove the link"
+        )
+    return path
+
+
 def write_names(folder: Path, names: Names) -> None:
     """Write the names of a run; if there are none, and no files with them, remove the file."""
-    path = folder / NAMES
+    path = place_in(folder, NAMES)
     if not (names.naming or names.files or names.earlier):
         path.unlink(missing_ok=True)
         return
@@ -90,6 +107,7 @@ def write_names(folder: Path, names: Names) -> None:
 
 def check_kept(folder: Path, names_from: Any) -> None:
     """Refuse to replace a run whose groups have names that nobody takes over."""
+    recover(folder)  # a killed process may have moved it away
     same = names_from is not None and os.path.realpath(names_from) == os.path.realpath(folder)
     if (folder / NAMES).is_file() and not same:
         raise ValueError(

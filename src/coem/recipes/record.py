@@ -18,7 +18,7 @@ from coem.kernels import instruction_set
 from coem.models import read_info, save
 from coem.recipes.defaults import FORMATS
 from coem.recipes.encoders import known_encoder
-from coem.recipes.names import NAMES, Names, read_names, write_names
+from coem.recipes.names import NAMES, Names, place_in, read_names, write_names
 from coem.recipes.run_file import (
     ASSIGNMENTS,
     CLUSTERS,
@@ -52,11 +52,8 @@ def write_run(
     Return how many cells of .csv files a spreadsheet would run as formulas: none with `safe_csv`.
     """
     written = {"format": format, "report": report, "full": full, "safe_csv": safe_csv}
-    _write_computed(folder, result.computed or result, written)
-    if result.naming:
-        rewrite(folder, result, result.naming)
-    tables = tables_of(result, format).items()
-    return 0 if safe_csv else sum(n_formulas(t) for name, t in tables if name.endswith(".csv"))
+    found = _write_computed(folder, result.computed or result, written)
+    return rewrite(folder, result, result.naming) if result.naming else found
 
 
 def tables_of(told: Any, format: str) -> dict[str, Any]:
@@ -65,35 +62,44 @@ def tables_of(told: Any, format: str) -> dict[str, Any]:
     return {f"{ASSIGNMENTS}.{format}": rows, CLUSTERS: clusters(told.story)} | told.tables
 
 
-def rewrite(folder: Path, told: Any, naming: Any) -> None:
+def _write_tables(folder: Path, told: Any, written: dict[str, Any]) -> int:
+    """Write the tables of a result, and return how many formulas are in them."""
+    found, safe = 0, bool(written.get("safe_csv", False))
+    for name, table in tables_of(told, written.get("format", FORMATS[0])).items():
+        write_table(table, place_in(folder, name), safe=safe)
+        found += 0 if safe or not name.endswith(".csv") else n_formulas(table)
+    return found
+
+
+def rewrite(folder: Path, told: Any, naming: Any) -> int:
     """Write the tables and the page of a run again, under names that people gave.
 
     `told` has `story`, `columns`, `tables` and `page`, as a result has them. The digests of what
     differs from what the run computed go to names.json, before the first file is replaced: so the
-    files are known, whenever the process is stopped.
+    files are known, whenever the process is stopped. Return what `write_run` does.
     """
     run = read_run(folder)
     earlier = renamed_files(folder, run)
     with TemporaryDirectory() as scratch:
-        _write_told(Path(scratch), told, run)
+        found = _write_told(Path(scratch), told, run)
         made = sorted(Path(scratch).iterdir())
         digests = {path.name: digest(path) for path in made}
         changed = {name: new for name, new in digests.items() if new != run["files"].get(name)}
+        places = [place_in(folder, path.name) for path in made]
         write_names(folder, Names(naming, changed, earlier))
-        for path in made:
-            with path.open("rb") as new, new_file(folder / path.name) as file:
+        for path, place in zip(made, places, strict=True):
+            with path.open("rb") as new, new_file(place) as file:
                 shutil.copyfileobj(new, file)
     write_names(folder, Names(naming, changed))
+    return found
 
 
-def _write_told(folder: Path, told: Any, run: dict[str, Any]) -> None:
+def _write_told(folder: Path, told: Any, run: dict[str, Any]) -> int:
     """Write the tables and the page of a run."""
-    written = run["written"]
-    safe = bool(written.get("safe_csv", False))
-    for name, table in tables_of(told, written.get("format", FORMATS[0])).items():
-        write_table(table, folder / name, safe=safe)
+    found = _write_tables(folder, told, run["written"])
     if REPORT in run["files"]:
-        write_page(told, folder / REPORT, full=bool(written.get("full", False)))
+        write_page(told, folder / REPORT, full=bool(run["written"].get("full", False)))
+    return found
 
 
 def own_names(folder: Path) -> list[str]:
@@ -140,13 +146,12 @@ def _names_in(folder: Path) -> Names:
     return read_names(folder, own_names(folder))
 
 
-def _write_computed(folder: Path, result: Any, written: dict[str, Any]) -> None:
+def _write_computed(folder: Path, result: Any, written: dict[str, Any]) -> int:
     story = result.story
     extra = {"names": [group.name for group in story.whole], **result.extra}
     documents = result.documents
     save(result.pipeline, folder / MODEL, extra=extra, fingerprint=documents.fingerprint)
-    for name, table in tables_of(result, written["format"]).items():
-        write_table(table, folder / name, safe=written["safe_csv"])
+    found = _write_tables(folder, result, written)
     lines = [to_json(record) for record in getattr(result.model, "history_", ())]
     (folder / TRACE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     if written["report"]:
@@ -154,6 +159,7 @@ def _write_computed(folder: Path, result: Any, written: dict[str, Any]) -> None:
     # Names of files need not be text; the escapes are those of JSON, and lead back to the file.
     told = _run_json(result, folder, written)
     (folder / RUN).write_text(told, encoding="utf-8", errors="backslashreplace")
+    return found
 
 
 def write_page(result: Any, path: Path, *, full: bool = False) -> None:

@@ -18,8 +18,9 @@ VERBS = ("cluster", "classify", "topics", "segment")  # that write such a folder
 SCHEMA = 1
 LARGEST = 2**63  # of a whole number
 
-# What run.json says. A type is a value of it, a tuple is one of several, a list is a list of
-# something, and a dict has fields: those with a ? need not be there, and * stands for any other.
+# What run.json says. A type is a value of it, a set has all values, a tuple is one of several, a
+# list is a list of something, and a dict has fields: those with a ? need not be there, and * stands
+# for any other.
 NUMBER, TEXT = (int, float, None), (str, None)
 ARGUMENTS = {
     "text?": [str],
@@ -52,7 +53,7 @@ RECORD = {
     "schema": int,
     "verb": str,
     "arguments": ARGUMENTS,
-    "written": {"format?": str, "report?": bool, "full?": bool, "safe_csv?": bool},
+    "written": {"format?": {*FORMATS}, "report?": bool, "full?": bool, "safe_csv?": bool},
     "source": TEXT,
     "called?": TEXT,
     "fingerprint": str,
@@ -102,13 +103,15 @@ def misfit(value: Any, shape: Any, place: str = "it") -> str | None:
     if isinstance(shape, tuple):
         found = [misfit(value, one, place) for one in shape]
         # The one that went deepest is of the kind that was meant.
-        return None if None in found else max(map(str, found), key=len)
+        return None if None in found else max(map(str, found), key=len, default=place)
     if isinstance(shape, list):
         if type(value) is not list:
             return place
         return _first(misfit(item, shape[0], f"{place}[{i}]") for i, item in enumerate(value))
     if isinstance(shape, dict):
         return _misfit_of_fields(value, shape, place)
+    if isinstance(shape, set):
+        return None if isinstance(value, str) and value in shape else place
     same = value is None if shape is None else shape is object or type(value) is shape
     too_large = type(value) is int and abs(value) > LARGEST
     return None if same and not too_large else place

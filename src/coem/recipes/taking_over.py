@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from coem.io.whole import recover
 from coem.recipes.documents import Documents
 from coem.recipes.listener import Listener
 from coem.recipes.matching import MAJORITY, Shared, labels_by_id, shared
@@ -29,6 +30,7 @@ def read_earlier(run: str | os.PathLike[str] | None) -> Earlier | None:
     if run is None:
         return None
     folder = Path(run)
+    recover(folder)  # a killed process may have moved it away
     if not folder.is_dir():
         raise ValueError(f"names_from: there is no folder {run}")
     told = read_run(folder)
