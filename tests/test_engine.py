@@ -5,9 +5,10 @@ import pickle
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from contextvars import copy_context
 from functools import partial
-from threading import Barrier, Event
+from threading import Barrier, BrokenBarrierError, Event
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from threadpoolctl import threadpool_info
 from coem import MixtureClusterer
 from coem.engine import Engine, LocalEngine, blas
 from coem.families import Gaussian
+from coem.kernels import threads
 from coem.selection import stability
 from tests.engines import ENGINES, uneven
 
@@ -77,6 +79,73 @@ def test_blas_has_its_threads_back_after_an_error(before):
         raise RuntimeError("stop")
     assert blas_threads() == before
     assert not blas._users
+
+
+class Interrupting:
+    """A lock; whoever waits for it is interrupted a few times."""
+
+    def __init__(self, times):
+        self.times = times
+
+    def __enter__(self):
+        self.times -= 1
+        if self.times >= 0:
+            raise KeyboardInterrupt
+
+    def __exit__(self, *exception):
+        pass
+
+
+def test_blas_has_its_threads_back_after_ctrl_c_at_the_end(before, monkeypatch):
+    library = PerThread()
+    libraries = [*blas._libraries(), library]
+    monkeypatch.setattr(blas, "_libraries", lambda: libraries)
+    with pytest.raises(KeyboardInterrupt), blas.one_thread():
+        monkeypatch.setattr(blas, "_lock", Interrupting(2))
+    assert not blas._users
+    assert blas_threads() == before
+    assert library.num_threads == 8
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_an_engine_inside_another_has_its_own_threads(n_jobs):
+    outer, inner = LocalEngine(n_jobs), LocalEngine(4 - n_jobs)
+    with outer, inner:
+        assert n_threads(outer) == n_jobs
+        assert n_threads(inner) == 4 - n_jobs
+        assert n_threads(LocalEngine(2)) == 1, "nobody has entered it"
+
+
+def n_threads(engine):
+    """Return how many threads work for an engine that may have 3 of them."""
+    meeting = Barrier(3)
+
+    def work(item):
+        with suppress(BrokenBarrierError):
+            meeting.wait(0.5)
+        return threading.get_ident()
+
+    return len(set(engine.map(work, range(3))))
+
+
+def test_an_engine_can_be_left_in_another_thread(before):
+    engine, context = LocalEngine(3), copy_context()
+    context.run(engine.__enter__)
+    left = threading.Thread(target=engine.__exit__, args=(None, None, None))
+    left.start()
+    left.join()
+    assert blas_threads() == before
+    assert not blas._users
+    for work in (engine.map, threads.spread):
+        assert context.run(work, str, range(9)) == [*"012345678"]
+    with engine:
+        assert n_threads(engine) == 3
+    assert blas_threads() == before
+
+
+def test_an_engine_that_nobody_entered_cannot_be_left():
+    with pytest.raises(RuntimeError, match="more often than it was entered"):
+        LocalEngine(1).__exit__(None, None, None)
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -178,6 +247,12 @@ def full_gaussians(X, n_jobs):
 
 @pytest.mark.slow
 def test_fits_that_overlap_have_the_bits_of_one_alone(before):
+    """The first fit that ends must not give BLAS its threads back while the others run.
+
+    To see this test fail, let `blas.one_thread` be ``threadpool_limits(1, "blas")``, a limit that
+    every fit saves and restores by itself. On 150 columns BLAS then adds up in another order. The
+    bits differ, or BLAS stays at one thread.
+    """
     rng = np.random.default_rng(0)
     X = rng.standard_normal((1500, 150)) + rng.integers(0, 2, (1500, 1))
     alone = full_gaussians(X, 1)

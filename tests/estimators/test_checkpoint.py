@@ -1,5 +1,6 @@
 """A fit that was stopped goes on where it was, and ends with the same bits."""
 
+import errno
 import os
 import pickle
 import subprocess
@@ -19,7 +20,8 @@ from coem import HiddenMarkovModel, MixtureClassifier, MixtureClusterer, Views
 from coem.engine import LocalEngine
 from coem.families import Gaussian, MixtureOf
 from coem.io import checkpoint, read_archive, write_archive
-from coem.io.checkpoint import fingerprint
+from coem.io._lock import FolderLock, fcntl
+from coem.io.fingerprint import fingerprint
 from coem.io.packing import flat_theta
 from coem.schedules import Geometric, Linear, Steps
 
@@ -352,10 +354,11 @@ def test_a_stop_while_calibrating_keeps_the_fit(views, tmp_path):
 
 def test_a_folder_in_use_is_refused(stopped, views):
     model, folder = stopped
-    held = checkpoint._locked(folder)
+    held = FolderLock(folder)
+    held.take()
     with pytest.raises(ValueError, match=rf"run is in use: process {os.getpid()} .*folder of its"):
         model.fit(views["words"])
-    os.close(held)
+    held.release()
     model.fit(views["words"])
     assert not folder.exists()
 
@@ -363,15 +366,16 @@ def test_a_folder_in_use_is_refused(stopped, views):
 HOLD = """
 import sys
 from pathlib import Path
-from coem.io import checkpoint
-checkpoint._locked(Path(sys.argv[1]))
+from coem.io._lock import FolderLock
+held = FolderLock(Path(sys.argv[1]))
+held.take()
 print("locked", flush=True)
 sys.stdin.read()
 """
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(checkpoint.fcntl is None, reason="this system locks no folders")
+@pytest.mark.skipif(fcntl is None, reason="this system locks no folders")
 def test_the_lock_of_a_killed_process_is_gone(stopped, views):
     model, folder = stopped
     command = [sys.executable, "-c", HOLD, str(folder)]
@@ -380,7 +384,7 @@ def test_the_lock_of_a_killed_process_is_gone(stopped, views):
         with pytest.raises(ValueError, match=f"process {other.pid} fits with it now"):
             model.fit(views["words"])
         other.kill()
-    assert (folder / "lock").exists()
+    assert (folder / ".coem-lock").exists()
     model.fit(views["words"])
     assert not folder.exists()
 
@@ -401,6 +405,83 @@ def test_fits_that_share_a_folder_end_well_or_are_refused(views, tmp_path):
     assert fitted
     assert {model.objective_ for model in fitted} == {whole.objective_}
     assert not (tmp_path / "run").exists()
+
+
+def bare(folder, place):
+    place.mkdir()
+
+
+def link(folder, place):
+    (folder / "mine.txt").write_text("mine")
+    place.symlink_to("mine.txt")
+
+
+def second_name(folder, place):
+    (folder / "mine.txt").write_text("mine")
+    place.hardlink_to(folder / "mine.txt")
+
+
+STRANGE = {
+    "folder": bare,
+    "link": link,
+    "second name": second_name,
+    "link to nowhere": lambda folder, place: place.symlink_to("nowhere"),
+    "fifo": lambda folder, place: os.mkfifo(place),
+}
+
+
+@pytest.mark.skipif(fcntl is None, reason="this system locks no folders")
+@pytest.mark.parametrize("kind", STRANGE)
+def test_what_is_no_lock_is_refused_and_stays(kind, views, tmp_path):
+    STRANGE[kind](tmp_path, tmp_path / ".coem-lock")
+    before = sorted(os.listdir(tmp_path))
+    with pytest.raises(ValueError, match=r"coem-lock is no plain file.*; delete it, or choose"):
+        MixtureClusterer(3, max_iter=2, checkpoint=tmp_path).fit(views["words"])
+    assert sorted(os.listdir(tmp_path)) == before
+    assert not (tmp_path / "mine.txt").exists() or (tmp_path / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("to", ["lock", "nowhere"])
+def test_files_of_the_user_called_lock_stay(to, views, tmp_path):
+    if to == "lock":
+        (tmp_path / "lock").write_text("mine")
+    else:
+        (tmp_path / "lock").symlink_to(to)
+    MixtureClusterer(3, tol=0, max_iter=2, checkpoint=tmp_path).fit(views["words"])
+    assert os.listdir(tmp_path) == ["lock"]
+    assert to == "nowhere" or (tmp_path / "lock").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "run").symlink_to("nowhere")
+    with pytest.raises(ValueError, match=r"run cannot be made, .*choose another one"):
+        FolderLock(tmp_path / "run").take()
+
+
+@pytest.mark.skipif(fcntl is None, reason="this system locks no folders")
+def test_a_file_system_without_locks(views, tmp_path, monkeypatch):
+    def none(*args):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    MixtureClusterer(3, tol=0, max_iter=2, checkpoint=tmp_path / "run").fit(views["words"])
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.skipif(fcntl is None, reason="this system locks no folders")
+def test_ctrl_c_right_after_the_lock_unlocks_the_folder(views, tmp_path, monkeypatch):
+    flock = fcntl.flock
+
+    def interrupted(*args):
+        flock(*args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            FolderLock(tmp_path).take()
+    FolderLock(tmp_path).take()  # which ends with its object
+    MixtureClusterer(3, tol=0, max_iter=2, checkpoint=tmp_path).fit(views["words"])
 
 
 # -- fingerprints -------------------------------------------------------------------------------
@@ -427,7 +508,57 @@ def of_default(factor):
     return schedule
 
 
+class Tagged(float):
+    """A number with more to it."""
+
+
+class Slotted:
+    __slots__ = ("values",)
+
+
+def tagged(value, tag):
+    number = Tagged(value)
+    number.tag = tag
+    return number
+
+
+def slotted(x):
+    value = Slotted()
+    value.values = [x]
+    return value
+
+
+def recursive(x):
+    def schedule(t):
+        return x if t < 1 else schedule(t - 1)
+
+    return schedule
+
+
+def holding_itself(x):
+    values = {"x": x}
+    values["all"] = [values]
+    return values
+
+
+def method(x):
+    value = Plain([x])
+    value.own = value.__repr__  # holds itself
+    return value.own
+
+
 SAME_LOOKS = {
+    "method": method,
+    "method of C": lambda x: str(x).index,
+    "nested function": lambda x: eval(f"lambda t: (lambda: {x})()"),
+    "number with attributes": lambda x: tagged(1.0, x),
+    "number of a kind of its own": lambda x: tagged(x, "same"),
+    "mask": lambda x: np.ma.masked_array([1.0, 2.0], [x > 0.2, True]),
+    "recursive": recursive,
+    "holding itself": holding_itself,
+    "slots": slotted,
+    "ufunc": lambda x: np.exp if x == 0.25 else np.log,
+    "names of fields": lambda x: np.zeros(2, [("a" if x == 0.25 else "b", float)]),
     "object": lambda x: Plain(np.full(2000, x)),
     "nested": lambda x: {"words": [Plain([x])]},
     "closure": of_closure,
@@ -446,6 +577,22 @@ def test_fingerprints_see_what_a_repr_hides(case):
     one, same, other = (fingerprint({"p": make(x)}, []) for x in (0.25, 0.25, 0.125))
     assert one == same
     assert one != other
+
+
+def test_numbers_of_other_types_differ():
+    values = [0.5, np.float32(0.5), np.float64(0.5), Tagged(0.5), "0.5", np.array(0.5), True, 1]
+    assert len({fingerprint({"p": value}, []) for value in values}) == len(values)
+
+
+def test_fingerprints_are_the_same_in_another_process():
+    """No address of an object is in them."""
+    code = """
+from tests.estimators.test_checkpoint import SAME_LOOKS, fingerprint
+print(*(fingerprint({"p": make(0.25)}, []) for make in SAME_LOOKS.values()))
+"""
+    found = [fingerprint({"p": make(0.25)}, []) for make in SAME_LOOKS.values()]
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == found
 
 
 @pytest.mark.parametrize(
@@ -498,3 +645,55 @@ def damaged(data, rng):
     if kind == 1:
         return data[:place] + bytes([data[place] ^ (1 << rng.integers(8))]) + data[place + 1 :]
     return data[:place] + (noise if kind == 2 else b"") + data[place + len(noise) :]
+
+
+FORGED_SETTINGS = [{"n_components": 5}, {"n_components": ["a"]}, {"n_components": [1, 2]}, ["a"], 5]
+
+
+@pytest.mark.parametrize("settings", FORGED_SETTINGS, ids=repr)
+def test_a_forged_plan_is_refused_with_advice(settings, stopped, views):
+    model, folder = stopped
+    meta, arrays = read_archive(folder / "plan.zip")
+    write_archive(folder / "plan.zip", meta | {"settings": settings}, arrays)
+    with pytest.raises(ValueError, match=r"to another fit .*n_components.*; delete the folder"):
+        model.set_params(n_components=4).fit(views["words"])
+
+
+def test_forged_settings_are_not_shown(stopped, views):
+    model, folder = stopped
+    meta, arrays = read_archive(folder / "plan.zip")
+    meta["settings"]["n_components"] = ["", "\x1b[2J"]
+    write_archive(folder / "plan.zip", meta, arrays)
+    with pytest.raises(ValueError, match=r"\(other n_components\)"):
+        model.set_params(n_components=4).fit(views["words"])
+
+
+@pytest.mark.parametrize("seeds", [np.array([0.5]), np.array(["a"]), np.array([-1])], ids=repr)
+def test_forged_seeds_are_refused_with_advice(seeds, stopped, views):
+    model, folder = stopped
+    meta, _ = read_archive(folder / "plan.zip")
+    write_archive(folder / "plan.zip", meta, {"seeds": seeds})
+    with pytest.raises(ValueError, match=r"to another fit .*; delete the folder"):
+        model.set_params(random_state=None).fit(views["words"])
+
+
+FORGED_ROUNDS = {
+    "n_initial_e_steps": 10**15,
+    "fell": "x",
+    "rounds": [5],
+    "round": 7,
+    "objective": None,
+    "free_energy": 10**400,
+    "log_likelihood": [1.0, 2.0, 3.0],
+}
+
+
+@pytest.mark.parametrize("name", FORGED_ROUNDS)
+def test_a_forged_run_is_refused_with_advice(name, stopped, views):
+    model, folder = stopped
+    meta, arrays = read_archive(folder / "run-0.zip")
+    place = meta if name in meta else meta["rounds"][0]
+    place[name] = FORGED_ROUNDS[name]
+    write_archive(folder / "run-0.zip", meta, arrays)
+    with pytest.raises(ValueError, match=r"run-0.zip is damaged .*; delete this file"):
+        model.fit(views["words"])

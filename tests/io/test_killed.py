@@ -141,7 +141,7 @@ def test_without_locks_nothing_is_deleted(tmp_path, monkeypatch):
     def none(*args):
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr("coem.io._parts.fcntl.flock", none)
+    monkeypatch.setattr("coem.io._lock.fcntl.flock", none)
     leave(tmp_path, ".run.1-0123abcd.part", ".run.1-0123abcd.old")
     recover(tmp_path / "run")
     assert sorted(os.listdir(tmp_path)) == [".run.1-0123abcd.part", "run"]
@@ -175,7 +175,7 @@ def test_force_spares_what_only_has_the_name_of_our_files(kind, tmp_path):
 def test_a_part_that_somebody_clears_away_at_once_is_made_again(tmp_path, monkeypatch):
     from coem.io import _parts
 
-    lock, seen = _parts._lock, []
+    lock, seen = _parts.lock, []
 
     def cleared(handle):
         seen.append(handle)
@@ -183,7 +183,7 @@ def test_a_part_that_somebody_clears_away_at_once_is_made_again(tmp_path, monkey
             recover(tmp_path / "run")  # another process, which finds it without a lock
         return lock(handle)
 
-    monkeypatch.setattr(_parts, "_lock", cleared)
+    monkeypatch.setattr(_parts, "lock", cleared)
     with new_folder(tmp_path / "run") as folder:
         (folder / "file").write_text("there")
     assert os.listdir(tmp_path) == ["run"]

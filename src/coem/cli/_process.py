@@ -15,7 +15,9 @@ import click
 
 STOPPED = "coem.cli.stopped"  # in the context: what a verb that is stopped has written, in words
 TARGETS = "coem.cli.targets"  # in the context: what a verb is to write, and what was there before
-ENDING = (signal.SIGTERM, signal.SIGHUP)
+ENDING = tuple(  # Windows has no SIGHUP
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by their number
 
 

@@ -35,9 +35,11 @@ def one_thread() -> Iterator[None]:
         _enter(user)
         yield
     finally:
-        _leave(user)
-        for library, n_threads in own:
-            library.set_num_threads(n_threads)
+        try:
+            _leave(user)
+        finally:
+            for library, n_threads in own:
+                library.set_num_threads(n_threads)
 
 
 def _enter(user: object) -> None:
@@ -53,11 +55,22 @@ def _enter(user: object) -> None:
 
 
 def _leave(user: object) -> None:
-    """Restore the limits of the process, if this was the last engine."""
-    with _lock:
-        _users.pop(user, None)  # not there if Ctrl-C came while it entered
-        if not _users:
-            _restore_all()
+    """Restore the limits of the process, if this was the last engine.
+
+    Ctrl-C may come at any time. It is raised when this is done, which takes no time.
+    """
+    interrupt: KeyboardInterrupt | None = None
+    while True:
+        try:
+            with _lock:
+                _users.pop(user, None)  # not there if Ctrl-C came while it entered
+                if not _users:
+                    _restore_all()
+            break
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
 
 
 def _keep_own() -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from contextvars import ContextVar
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import joblib
 
@@ -31,10 +31,14 @@ class Crew:
         self.n_workers = n_workers
         self._helpers = helpers
 
+    def disband(self) -> None:
+        """Send the helpers away; the calling thread does the rest, if there is any."""
+        self.n_workers, self._helpers = 1, None
+
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Return the results of `function` in the order of the items."""
-        items = list(items)
-        if self._helpers is None or len(items) < 2:
+        items, helpers = list(items), self._helpers
+        if helpers is None or len(items) < 2:
             return threads.one_by_one(function, items)
         results: list[Any] = [None] * len(items)
         places = iter(range(len(items)))  # shared: a free thread takes the next one
@@ -53,7 +57,7 @@ class Crew:
         waiting: list[Future[None]] = []
         try:
             for _ in range(min(self.n_workers, len(items)) - 1):
-                waiting.append(self._helpers.submit(flag.guard, work))
+                waiting.append(helpers.submit(flag.guard, work))
             flag.guard(work)
             wait(waiting)
         except BaseException as error:
@@ -66,9 +70,18 @@ class Crew:
         return results
 
 
-# The crews of the engines that a thread is in, one inside the other, and how it leaves them. They
-# belong to the thread and not to the engine, so that fits in several threads can share an engine.
-_entered: ContextVar[tuple[tuple[Crew, ExitStack], ...]] = ContextVar("coem_entered", default=())
+class _Entry(NamedTuple):
+    """An engine that was entered, its crew, and how it is left."""
+
+    engine: "LocalEngine"
+    crew: Crew
+    stack: ExitStack
+
+
+# What a thread has entered, one inside the other. It belongs to the thread and not to the engine,
+# so that fits in several threads can share an engine.
+_entered: ContextVar[tuple[_Entry, ...]] = ContextVar("coem_entered", default=())
+_running: list[_Entry] = []  # of all threads
 
 
 class LocalEngine:
@@ -95,23 +108,37 @@ class LocalEngine:
             if self.n_workers > 1:
                 helpers = stack.enter_context(ThreadPoolExecutor(self.n_workers - 1))
             crew = Crew(self.n_workers, helpers)
+            stack.callback(crew.disband)
             stack.enter_context(threads.lend(crew))
-            _entered.set((*_entered.get(), (crew, stack.pop_all())))
+            entry = _Entry(self, crew, stack.pop_all())
+            _running.append(entry)
+            _entered.set((*_entered.get(), entry))
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Stop the threads."""
-        *outer, (_, stack) = _entered.get()
-        _entered.set(tuple(outer))
-        stack.close()
+        """Stop the threads.
+
+        Frameworks may leave an engine in another thread or context than they entered it.
+        """
+        entry = self._last(_entered.get()) or self._last(_running)
+        if entry is None:
+            raise RuntimeError("this engine is left more often than it was entered")
+        _entered.set(tuple(other for other in _entered.get() if other is not entry))
+        with suppress(ValueError):
+            _running.remove(entry)
+        entry.stack.close()
+
+    def _last(self, entries: Sequence[_Entry]) -> _Entry | None:
+        """Return the last entry of this engine, or None if there is none."""
+        return next((entry for entry in reversed(entries) if entry.engine is self), None)
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Return the results of `function` in the order of the items.
 
-        A thread that is in no engine does all the work itself.
+        A thread that has not entered this engine does all the work itself.
         """
-        entered = _entered.get()
-        crew = entered[-1][0] if entered else Crew(1, None)
+        entry = self._last(_entered.get())
+        crew = Crew(1, None) if entry is None else entry.crew
         return crew.map(function, items)
 
     def open(

@@ -13,7 +13,8 @@ from coem.engine import LocalEngine
 from coem.estimators._types import Seed
 from coem.estimators._views_model import ViewsModel
 from coem.initialise import Start
-from coem.io.checkpoint import Checkpoint, described, fingerprint
+from coem.io.checkpoint import Checkpoint
+from coem.io.fingerprint import described, fingerprint
 from coem.io.packing import Packing
 from coem.latent.block import Partition
 from coem.protocols import AdditiveLatent, Engine, Session, State, SummaryOut, Theta

@@ -6,7 +6,6 @@ that was killed, and goes when something is written to the same place again. A f
 locks keeps it, and it can be deleted by hand at any time.
 """
 
-import fcntl
 import hashlib
 import os
 import re
@@ -17,9 +16,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from coem.io._lock import CAREFULLY, HAS_LOCKS, lock
+
 PART, OLD = "part", "old"  # what becomes a file or a folder, and what was one
 LONGEST = 200  # bytes of a name; systems allow 255, and ours has more to it
-WAYS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # of opening what may be anything
 
 
 def beside(target: Path, kind: str) -> Path:
@@ -48,21 +48,15 @@ def locked(path: Path) -> Iterator[bool]:
     OSError
         If there is nothing of that name, or it is a link.
     """
-    handle = os.open(path, WAYS)
+    if not HAS_LOCKS:  # what is open can neither be renamed nor removed there
+        os.lstat(path)
+        yield False
+        return
+    handle = os.open(path, os.O_RDONLY | CAREFULLY)
     try:
-        yield _lock(handle)
+        yield lock(handle)
     finally:
         os.close(handle)
-
-
-def _lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise
-    except OSError:  # some file systems have no locks, or none of folders
-        return False
-    return True
 
 
 @contextmanager
@@ -105,12 +99,13 @@ def _left(target: Path) -> list[Path]:
     """Return what has such a name and is this user's, the latest first."""
     token = re.compile(rf"\.{re.escape(_stem(target.name))}\.\d+-[0-9a-f]{{8}}\.({PART}|{OLD})")
     found = []
+    user = getattr(os, "geteuid", None)  # Windows has none
     with suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
             if token.fullmatch(entry.name):
                 info = entry.stat(follow_symlinks=False)
                 known = stat.S_ISDIR(info.st_mode) or stat.S_ISREG(info.st_mode)
-                if known and info.st_uid == os.geteuid():
+                if known and (user is None or info.st_uid == user()):
                     found.append((info.st_ctime_ns, entry.path))
     return [Path(path) for _, path in sorted(found, reverse=True)]
 

@@ -42,7 +42,10 @@ def exchange(one: Path, other: Path) -> bool:
 
 def _renameat2() -> Any:
     """Return the function of the C library, or None if it has none: not all systems do."""
-    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    try:
+        function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    except (TypeError, OSError):  # Windows has no library without a name
+        return None
     if function is not None:
         function.argtypes = [ctypes.c_int, ctypes.c_char_p] * 2 + [ctypes.c_uint]
     return function

@@ -17,6 +17,11 @@ from coem.typing import Array, Theta
 class Packing(Protocol[ThetaT]):
     """How parameters become arrays, and arrays become parameters."""
 
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        ...
+
     def pack(self, theta: ThetaT) -> dict[str, Array]:
         """Return the parameters as arrays."""
         ...
@@ -31,6 +36,11 @@ class MixturePacking:
     """The arrays of a mixture."""
 
     model: Mixture
+
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        return len(self.model.emissions.families)
 
     def pack(self, theta: MixtureTheta) -> dict[str, Array]:
         """Return the parameters as arrays."""
@@ -54,6 +64,11 @@ class ChainPacking:
     """The arrays of a chain."""
 
     model: Chain
+
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        return len(self.model.emissions.families)
 
     def pack(self, theta: ChainTheta) -> dict[str, Array]:
         """Return the parameters as arrays."""

@@ -97,7 +97,7 @@ def _opened(path: Name) -> BinaryIO:
     mode = os.stat(path).st_mode
     if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
         raise OSError(errno.ENOTSUP, "It is a disk or a socket; name a file")
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_NOCTTY), "wb")
+    return os.fdopen(os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0)), "wb")
 
 
 def descriptor_of(path: Name) -> int | None:

@@ -10,7 +10,7 @@ every part, and end with `Stopped` once it is up.
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from threading import Thread, get_ident
@@ -135,7 +135,8 @@ def lend(pool: Pool) -> Iterator[None]:
     try:
         yield
     finally:
-        _loan.reset(token)
+        with suppress(ValueError):  # it is left in another context, where nothing was lent
+            _loan.reset(token)
 
 
 def n_workers() -> int:
