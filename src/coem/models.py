@@ -85,7 +85,10 @@ def load(path, *, fill=None, trust_patterns=False):
 
 def _check_pipeline(pipeline):
     """Refuse steps that do not fit each other: as many columns out as the next one takes."""
-    steps = [step for _, step in pipeline.steps if not isinstance(step, str | None)]
+    pairs = pipeline.steps if isinstance(pipeline.steps, list | tuple) else [None]
+    need(all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs), "steps")
+    steps = [step for _, step in pairs if step is not None and not isinstance(step, str)]
+    need(all(step == "passthrough" for _, step in pairs if isinstance(step, str)), "a step")
     need(all(hasattr(step, "fit") for step in steps), "a step")
     for first, second in itertools.pairwise(steps):
         if hasattr(second, "n_features_in_") and hasattr(first, "get_feature_names_out"):

@@ -339,7 +339,7 @@ def test_bad_counts():
         model.fit(bad)
     with pytest.raises(ValueError, match="one matrix of counts; put views side by side"):
         model.fit(Views([np.ones((3, 4)), np.ones((3, 2))]))
-    with pytest.raises(ValueError, match=r"(?i)sample.weights? (is 0|must)"):
+    with pytest.raises(ValueError, match=r"(?i)sample.weights? (is zero|must)"):
         model.fit(np.ones((3, 4)), sample_weight=np.zeros(3))
     with pytest.raises(ValueError, match="or new_rows=True"):
         model.score(np.ones((2, 4)))

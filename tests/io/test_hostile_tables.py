@@ -232,7 +232,7 @@ def test_marks_that_never_end_are_little_work():
 def test_pages_that_break_off():
     assert markup.page_text("<p>one</p> two &amp; <b") == "one two & <b"
     assert markup.page_text("<p>one</p><script>var x = 1; two") == "one"
-    assert markup.page_text("<p>one</p> <!-- two <p>three") == "one two three"
+    assert markup.page_text("<p>one</p> <!-- two <p>three") == "one <!-- two <p>three"
     assert markup.page_text("<p>a</p><!-- b --> c") == "a c"
 
 

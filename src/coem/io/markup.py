@@ -15,6 +15,7 @@ _BLOCKS = frozenset(
     )
 )
 _BREAK = "\n\n"
+_UNENDED = re.compile(r"<!--[^>]*>")
 
 # Each takes a time that grows with the length of a text, whatever is in it: where it looks in vain,
 # it stops where the next match may begin. So an address ends at the next "](".
@@ -46,11 +47,12 @@ def page_text(content: str, *, paragraphs: bool = False) -> str:
     parser = _Reader()
     # The parser looks for the end of each tag and comment. If there is none it would look through
     # the rest again and again, so that the rest is text: words are better than none.
-    ended = content.rfind("-->") + 1
-    content = content[:ended] + content[ended:].replace("<!--", " ")
     head, mark, tail = content.rpartition(">")
+    page = head + mark
+    ended = page.rfind("-->") + 1
+    rest = _UNENDED.sub(lambda found: found[0].replace("<", "&lt;"), page[ended:])
     try:
-        parser.feed(head + mark)
+        parser.feed(page[:ended] + rest)
         parser.close()
         parser.handle_data(unescape(tail))
     except AssertionError:  # what the standard library says to a malformed "<![...]"
