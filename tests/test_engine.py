@@ -304,3 +304,9 @@ def forked(work):
         said = told.read()
     os.waitpid(pid, 0)
     return said
+
+
+def test_more_threads_than_any_machine_has():
+    X = np.random.default_rng(0).poisson(1.0, (40, 6))
+    models = [MixtureClusterer(2, n_jobs=n, random_state=0).fit(X) for n in (1 << 63, 1)]
+    np.testing.assert_array_equal(models[0].labels_, models[1].labels_)

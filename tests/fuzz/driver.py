@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 
 CHILD = "tests.fuzz.child"
+N_PER_CHILD = 2000  # cases: the memory of a case is not that of all the cases before
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,14 @@ def hunt(target, seed, *, seconds=None, n_cases=None, per_case=20, most=5):
         rest = None if n_cases is None else first + n_cases - seed
         if (left is not None and left <= 0) or rest == 0:
             break
-        n_begun, found = _run(target, seed, left, rest, per_case)
+        turn = N_PER_CHILD if rest is None else min(rest, N_PER_CHILD)
+        n_begun, found = _run(target, seed, left, turn, per_case)
         outcome.n_cases += n_begun
         seed += n_begun
-        if found is None:
+        if found is not None:
+            outcome.findings.append(Finding(target, seed - 1, found))
+        elif n_begun < turn:  # the time is up
             break
-        outcome.findings.append(Finding(target, seed - 1, found))
     return outcome
 
 

@@ -23,6 +23,9 @@ from coem.protocols import (
     Theta,
 )
 
+# Results do not depend on it, and more threads than that gain nothing and take memory.
+MOST_THREADS = max(16, 4 * joblib.cpu_count())
+
 
 class Crew:
     """The threads of one fit: the calling thread and some helpers."""
@@ -94,11 +97,12 @@ class LocalEngine:
     ----------
     n_jobs : int, optional
         Number of threads, as in scikit-learn: None is 1 (or what a joblib context says), -1 all
-        processors. The number never changes a bit of any result.
+        processors. There are at most 16, or 4 for each processor if that is more. The number
+        never changes a bit of any result.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
-        self.n_workers = int(joblib.effective_n_jobs(n_jobs))
+        self.n_workers = int(min(joblib.effective_n_jobs(n_jobs), MOST_THREADS))
 
     def __enter__(self) -> Self:
         """Start the threads, lend them to the kernels and keep BLAS to one thread."""
