@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from coem.agglomerative import MultiViewAgglomerative
+    from coem.corpus import Corpus, open_corpus
     from coem.estimators import (
         AspectModel,
         HiddenMarkovModel,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AspectModel",
+    "Corpus",
     "HiddenMarkovModel",
     "MixtureClassifier",
     "MixtureClusterer",
@@ -42,6 +44,7 @@ __all__ = [
     "cluster",
     "couple",
     "load",
+    "open_corpus",
     "read_info",
     "save",
     "segment",
@@ -52,7 +55,9 @@ __all__ = [
 # and scikit-learn alone takes longer to import than the program may take to answer.
 _HOMES = {
     "MultiViewAgglomerative": "coem.agglomerative",
+    "Corpus": "coem.corpus",
     "Not": "coem.labels",
+    "open_corpus": "coem.corpus",
     "RowCoupling": "coem.run_coupling",
     "RunCoupling": "coem.run_coupling",
     "Views": "coem.views",
