@@ -152,7 +152,7 @@ def test_an_engine_that_nobody_entered_cannot_be_left():
 def test_an_engine_has_all_that_the_protocol_asks_for(name):
     engine = ENGINES[name]()
     wanted = [member for member in dir(Engine) if member in vars(Engine) and member[0] != "_"]
-    assert wanted == ["map", "n_workers", "open", "open_parts"]
+    assert wanted == ["each_part", "map", "n_workers", "open", "open_parts"]
     assert all(hasattr(engine, member) for member in wanted)
 
 

@@ -8,7 +8,7 @@ when it is needed, and checked then. `coem.io.corpus_writer` writes the folder.
 import json
 import os
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -95,6 +95,8 @@ class Corpus:
     ----------
     path : path
         The folder, written by `coem ingest` or `coem.io.corpus_writer.CorpusWriter`.
+    names : sequence of str, optional
+        The views to read, in this order; by default all of them.
 
     Examples
     --------
@@ -102,10 +104,11 @@ class Corpus:
     >>> model = MixtureClusterer(50).fit(open_corpus("posts.corpus"))  # doctest: +SKIP
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], names: Sequence[str] | None = None) -> None:
         self.path = Path(path)
         self.manifest = _read_manifest(self.path)
-        self.views = tuple(StoredView(**view) for view in self.manifest["views"])
+        known = {view["name"]: StoredView(**view) for view in self.manifest["views"]}
+        self.views = tuple(known[name] for name in names or known)
         self.shards = tuple(
             Shard(self.path / shard["name"], shard["n_rows"], self.views)
             for shard in self.manifest["shards"]
@@ -114,7 +117,11 @@ class Corpus:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: other processes and machines open the folder themselves."""
-        return Corpus, (os.path.abspath(self.path),)
+        return Corpus, (os.path.abspath(self.path), self.names)
+
+    def only(self, names: Sequence[str]) -> "Corpus":
+        """Return the corpus with some of its views, in the given order."""
+        return self if tuple(names) == self.names else Corpus(self.path, names)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -172,18 +179,19 @@ class Corpus:
             return stacked([shard.read()[:0] for shard in self.shards[:1]])
         return stacked(pieces)[np.argsort(order, kind="stable")]
 
-    def sample(self, n: int, seed: int = 0) -> Array:
-        """Return the numbers of `n` rows, drawn by their content, in order.
+    def sample(self, n: int, seed: int = 0, among: Array | None = None) -> Array:
+        """Return the numbers of `n` rows, drawn by their content, in order; all if there are fewer.
 
-        The order of the rows in the corpus has no effect on which rows are drawn.
+        The order of the rows in the corpus has no effect on which rows are drawn. `among` are the
+        numbers of the rows to draw from, in order; by default all rows.
         """
         best = np.empty(0, np.uint64), np.empty(0, np.int64)
         for shard, lo in zip(self.shards, self.bounds[:-1], strict=True):
-            lots = _lots(shard.keys, seed)
-            lots, rows = (
-                np.concatenate(pair)
-                for pair in zip(best, (lots, lo + np.arange(shard.n_rows)), strict=True)
-            )
+            own = np.arange(lo, lo + shard.n_rows)
+            if among is not None:
+                own = among[slice(*np.searchsorted(among, [lo, lo + shard.n_rows]))]
+            lots = np.concatenate([best[0], _lots(shard.keys[own - lo], seed)])
+            rows = np.concatenate([best[1], own])
             kept = np.lexsort((rows, lots))[:n]
             best = lots[kept], rows[kept]
         return np.sort(best[1])

@@ -1,7 +1,7 @@
 """The `X` that a user passes to an estimator, as checked views."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from coem.corpus import Corpus
 from coem.sparse import sound_csr
 from coem.views import Views, as_views, is_several
 
@@ -21,28 +22,44 @@ def read_views(estimator: BaseEstimator, X: Any, *, reset: bool, named: Any = No
     estimator : estimator
         With `reset`, gets the attributes `view_names_` and `view_widths_`, and those that
         scikit-learn sets, such as `n_features_in_`.
-    X : matrix, list, dict or Views
-        What `coem.views.as_views` takes. Named views may come in any order.
+    X : matrix, list, dict, Views or Corpus
+        What `coem.views.as_views` takes, or a corpus, all of which is read. Named views may come in
+        any order.
     reset : bool
         True in `fit`: remember the views. False elsewhere: raise unless the names and widths of
         the views are those of `fit`.
     named : DataFrame, optional
         A table with the names of the columns of `X`, if `X` has lost them.
     """
-    views = as_views(X)
+    if isinstance(X, Corpus):
+        X = X.load(what=type(estimator).__name__)
+    return _compared(estimator, as_views(X), X if named is None else named, reset=reset)
+
+
+def read_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Views | Corpus:
+    """Return `X` as `read_views` does; a corpus stays one, and its rows are not read."""
+    if isinstance(X, Corpus):
+        return _compared(estimator, X, X, reset=reset)
+    return read_views(estimator, X, reset=reset)
+
+
+RowsT = TypeVar("RowsT", Views, Corpus)
+
+
+def _compared(estimator: BaseEstimator, views: RowsT, named: Any, *, reset: bool) -> RowsT:
+    """Return views in the order of those that an estimator was fitted on, which they must equal."""
     if not reset and hasattr(estimator, "view_names_"):
         if set(views.names) == set(estimator.view_names_):
-            views = views[list(estimator.view_names_)]
+            views = views.only(estimator.view_names_)
         _check_same_views(
             views, estimator.view_names_, estimator.view_widths_, type(estimator).__name__
         )
-    named = X if named is None else named
     validate_data(
         estimator, named if hasattr(named, "columns") else views, reset=reset, skip_check_array=True
     )
     if reset:
         estimator.view_names_ = tuple(views.names)
-        estimator.view_widths_ = tuple(views[name].shape[1] for name in views.names)
+        estimator.view_widths_ = views.widths
     return views
 
 
@@ -85,15 +102,14 @@ def take_rows(X: Any, rows: Any) -> Any:
 
 
 def _check_same_views(
-    views: Views, names: Sequence[str], widths: Sequence[int], estimator_name: str
+    views: Views | Corpus, names: Sequence[str], widths: Sequence[int], estimator_name: str
 ) -> None:
     """Raise unless the views have these names and numbers of columns."""
     if tuple(views.names) != tuple(names):
         raise ValueError(
             f"X has the views {list(views.names)}, but {estimator_name} was fitted on {list(names)}"
         )
-    for name, width in zip(names, widths, strict=True):
-        got = views[name].shape[1]
+    for name, width, got in zip(names, widths, views.widths, strict=True):
         if got != width:
             where = f" in view {name!r}" if len(names) > 1 else ""
             raise ValueError(

@@ -17,9 +17,9 @@ clock and the partition's last state, and returns the new state. It must give th
 the last state is None. So an engine may keep a state, move it, or lose it and have it made again.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 Part = TypeVar("Part")
 Theta = TypeVar("Theta", bound="Parameters")
@@ -29,6 +29,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 PartIn = TypeVar("PartIn", contravariant=True)
+PartCo = TypeVar("PartCo", covariant=True)
 SummaryOut = TypeVar("SummaryOut", bound="Summary")
 SummaryCo = TypeVar("SummaryCo", bound="Summary", covariant=True)
 StateCo = TypeVar("StateCo", covariant=True)
@@ -127,6 +128,23 @@ class Partition(Protocol):
 
     def cut(self, bounds: Sequence[int]) -> Sequence[Self]:
         """Return the partitions between the given rows, without copying."""
+        ...
+
+
+@runtime_checkable
+class Stored(Protocol[PartCo]):
+    """A partition that is kept elsewhere until it is needed: in a file, or on another machine.
+
+    It is small and can be pickled. An engine loads it where it works on it, as often as it likes.
+    """
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        ...
+
+    def load(self) -> PartCo:
+        """Return the partition."""
         ...
 
 
@@ -230,6 +248,15 @@ class Engine(Protocol):
         """
         ...
 
+    def each_part(
+        self, function: Callable[[Part], Result], parts: Sequence[Part | Stored[Part]]
+    ) -> Iterator[Result]:
+        """Yield the results of `function` for partitions, in their order, as they are ready.
+
+        The function works where a partition is, and may use all threads there.
+        """
+        ...
+
     def open(
         self, latent: Latent[Part, Theta, State, SummaryOut], part: Part, theta: Theta
     ) -> Session[Theta, State, SummaryOut]:
@@ -239,8 +266,11 @@ class Engine(Protocol):
     def open_parts(
         self,
         latent: AdditiveLatent[Part, Theta, State, SummaryOut, Any],
-        parts: Sequence[Part],
+        parts: Sequence[Part | Stored[Part]],
         theta: Theta,
     ) -> Session[Theta, State, SummaryOut]:
-        """Return a session for rows in partitions, which the engine may cut further."""
+        """Return a session for rows in partitions, which the engine may cut further.
+
+        Either all partitions are stored or none is.
+        """
         ...

@@ -1,7 +1,7 @@
 """Several views of the same rows: matrices side by side, indexed by row as if they were one."""
 
 import operator
-from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from html import escape
 from typing import Any, NoReturn, overload
@@ -113,6 +113,11 @@ class Views:
         return tuple(self._data)
 
     @property
+    def widths(self) -> tuple[int, ...]:
+        """The number of columns of every view."""
+        return tuple(int(matrix.shape[1]) for matrix in self._data.values())
+
+    @property
     def n_views(self) -> int:
         """The number of views."""
         return len(self._data)
@@ -120,7 +125,7 @@ class Views:
     @property
     def shape(self) -> tuple[int, int]:
         """The number of rows, and of the columns of all views together."""
-        return len(self), sum(int(matrix.shape[1]) for matrix in self._data.values())
+        return len(self), sum(self.widths)
 
     @property
     def empty(self) -> NDArray[np.bool_]:
@@ -184,6 +189,10 @@ class Views:
             return Views._of({name: self._data[name] for name in self._known(key)})
         rows = _rows(key, len(self))
         return Views._of({name: matrix[rows] for name, matrix in self._data.items()})
+
+    def only(self, names: Sequence[str]) -> "Views":
+        """Return some of the views, in the given order."""
+        return self[list(names)]
 
     def concat(self) -> Matrix:
         """Return all columns side by side: CSR if any view is sparse, else dense."""

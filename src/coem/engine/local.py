@@ -1,14 +1,15 @@
 """The threads of this process."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from contextvars import ContextVar
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import joblib
 
 from coem.engine import blas
+from coem.engine.corpus import StreamedSession, read_ahead
 from coem.engine.sessions import PartedSession, WholeSession
 from coem.kernels import threads
 from coem.protocols import (
@@ -19,6 +20,7 @@ from coem.protocols import (
     Result,
     Session,
     State,
+    Stored,
     SummaryOut,
     Theta,
 )
@@ -145,6 +147,14 @@ class LocalEngine:
         crew = Crew(1, None) if entry is None else entry.crew
         return crew.map(function, items)
 
+    def each_part(
+        self, function: Callable[[Part], Result], parts: Sequence[Part | Stored[Part]]
+    ) -> Iterator[Result]:
+        """Yield the results of `function` for partitions, in their order."""
+        if isinstance(parts[0], Stored):
+            return map(function, read_ahead(cast(Sequence[Stored[Part]], parts)))
+        return map(function, cast(Sequence[Part], parts))
+
     def open(
         self, latent: Latent[Part, Theta, State, SummaryOut], part: Part, theta: Theta
     ) -> Session[Theta, State, SummaryOut]:
@@ -154,10 +164,13 @@ class LocalEngine:
     def open_parts(
         self,
         latent: AdditiveLatent[Part, Theta, State, SummaryOut, Any],
-        parts: Sequence[Part],
+        parts: Sequence[Part | Stored[Part]],
         theta: Theta,
     ) -> Session[Theta, State, SummaryOut]:
         """Return a session for rows in partitions; one partition takes the fast path."""
-        if len(parts) == 1:
-            return WholeSession(latent, parts[0], theta)
-        return PartedSession(latent, parts, theta)
+        if isinstance(parts[0], Stored):
+            return StreamedSession(latent, cast(Sequence[Stored[Part]], parts), theta)
+        here = cast(Sequence[Part], parts)
+        if len(here) == 1:
+            return WholeSession(latent, here[0], theta)
+        return PartedSession(latent, here, theta)

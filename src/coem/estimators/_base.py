@@ -8,14 +8,17 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from coem.corpus import Corpus
 from coem.coupling import as_coupling
 from coem.estimators._params import MixtureParams
 from coem.estimators._views_model import ViewsModel
 from coem.evidence import Speaking, listen, warn_silent
-from coem.input import read_views
+from coem.input import read_rows, read_views
+from coem.kernels import threads
 from coem.latent.block import Block, Partition
 from coem.latent.fitted import Fitted
 from coem.latent.mixture import Expected, Mixture, MixtureState, MixtureTheta
+from coem.latent.stored import Encoding, StoredRows
 from coem.latent.weights import WEIGHTS, safe_log
 from coem.online import Running
 from coem.posterior import Rule, Soft, as_rule
@@ -81,7 +84,15 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
 
     # -- views that speak --------------------------------------------------------------------
 
-    def _listened(self, part: Partition, weight: Array | None) -> Partition:
+    def _rows_of_fit(self, views: Views | Corpus, weight: Array | None) -> Partition | StoredRows:
+        """Return the rows of a fit, encoded; those of a corpus stay there."""
+        if isinstance(views, Corpus):
+            return self._survey(views, weight)
+        return Partition(*self._encode(views, reset=True, weight=weight), weight)
+
+    def _listened(
+        self, part: Partition | StoredRows, weight: Array | None
+    ) -> Partition | StoredRows:
         """Return the rows of a fit without the views that share nothing with the others.
 
         `weight` are the weights of the user: what views share does not depend on how much rows
@@ -91,16 +102,16 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
         self.view_betas_ = dict.fromkeys(self.view_names_, 1.0)
         if isinstance(self.init, BaseMixture):  # its parameters were made without these views
             self.silent_views_ = self.init._left_out()
-        elif self.evidence == "auto" and len(part.views) > 1:
+        elif self.evidence == "auto" and part.n_views > 1:
             found = self.__dict__.pop("_heard", None)  # by an earlier fit to the same rows
             if found is None:
-                rows = replace(part, weight=weight)
+                rows = replace(part, weight=weight).sample
                 found = listen(self._emissions().families, rows, self._n_components())
             self.shared_information_ = found.shared
             names = zip(self.view_names_, found.silent, strict=True)
             self.silent_views_ = tuple(name for name, silent in names if silent)
             warn_silent(self.view_names_, found)
-        return replace(part, empty=self._silenced(part.empty, part.n_rows))
+        return part.silenced(self._silent())
 
     def hear_as(self, other: "BaseMixture") -> None:
         """Let the next fit leave out the views that `other` left out of the same rows."""
@@ -108,7 +119,7 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
             silent = np.isin(other.view_names_, other.silent_views_)
             self._heard = Speaking(silent, other.shared_information_)
 
-    def _find_betas(self, part: Partition) -> None:
+    def _find_betas(self, part: Partition | StoredRows) -> None:
         """Find how loudly each view speaks, where views have posteriors that can be compared."""
         if self.evidence != "auto":
             return
@@ -117,17 +128,12 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
             return
         mixture, eta = self._mixture(), self._schedules()[0](0)
         if mixture.n_turns > 1 and eta > 0 and isinstance(mixture.rule, Soft):
-            betas = find_betas(mixture, part, eta)
+            betas = find_betas(mixture, part.sample, eta)
             self.view_betas_ = dict(zip(self.view_names_, betas, strict=True))
 
-    def _silenced(self, empty: Array | None, n_rows: int) -> Array | None:
-        """Return which rows are empty in which view; all of them in the views that are left out."""
-        left_out = self._left_out()
-        if not left_out:
-            return empty
-        empty = np.zeros((n_rows, len(self.view_names_)), bool) if empty is None else empty.copy()
-        empty[:, np.isin(self.view_names_, left_out)] = True
-        return empty
+    def _silent(self) -> Array:
+        """Return which views are left out, (n_views,) bool."""
+        return np.isin(self.view_names_, self._left_out())
 
     def _left_out(self) -> tuple[str, ...]:
         """Return the views that are left out; none in models of older files."""
@@ -136,17 +142,30 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
     # -- new rows ----------------------------------------------------------------------------
 
     def _part(self, X: Any) -> Partition:
-        """Return new rows, checked and encoded."""
+        """Return new rows, checked and encoded; all rows of a corpus."""
         check_is_fitted(self)
         views = read_views(self, X, reset=False)
-        matrices, empty = self._encode(views, reset=False)
-        return Partition(matrices, self._silenced(empty, len(views)))
+        return Partition(*self._encode(views, reset=False)).silenced(self._silent())
+
+    def _rows(self, X: Any) -> Partition | StoredRows:
+        """Return new rows, checked and encoded; those of a corpus stay there."""
+        if not isinstance(X, Corpus):
+            return self._part(X)
+        check_is_fitted(self)
+        corpus = read_rows(self, X, reset=False)
+        assert isinstance(corpus, Corpus)
+        families = tuple(self.families_[name] for name in corpus.names)
+        return StoredRows(corpus, Encoding(families, self._silent()))
 
     def _map_blocks(self, X: Any, work: Callable[[Fitted, Block], Array]) -> Array:
         """Return the results of `work` on every block of `X`, joined in the order of the rows."""
-        part, fitted = self._part(X), self._fitted()
+        rows, fitted = self._rows(X), self._fitted()
+
+        def each(part: Partition) -> Array:
+            return np.concatenate(threads.spread(lambda block: work(fitted, block), part.blocks))
+
         with self._engine() as engine:
-            return np.concatenate(engine.map(lambda block: work(fitted, block), part.blocks))
+            return np.concatenate(list(engine.each_part(each, rows.parts())))
 
     def _infer(self, X: Any, y: Any, sample_weight: Any) -> tuple[Partition, MixtureState, Clock]:
         """Return rows with their weights and labels, their posteriors, and the clock of the fit."""
@@ -158,6 +177,11 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
         rows = self._part(X)
         weight, allowed = self._knowledge(as_views(X), y, sample_weight)
         return Partition(rows.views, rows.empty, weight, allowed)
+
+    def _first_clock(self) -> Clock:
+        """Return the clock before the first round of a fit."""
+        eta, beta = self._schedules()
+        return Clock(0, (beta(0),) * self._mixture().n_turns, eta(0))
 
     def _clock(self) -> Clock:
         """Return the clock at the end of the fit."""

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from coem.estimators._correspondence import by_hand, check_correspondence
 from coem.estimators._labelled import LabelledMixture
 from coem.labels import accuracy, read_knowledge
+from coem.latent.block import Block
 from coem.latent.fitted import Fitted
 from coem.latent.leave_out import leave_one_out
 from coem.typing import Array
@@ -24,7 +25,11 @@ class ClassifierMethods(LabelledMixture):
 
     def predict(self, X: Any) -> Array:
         """Return the class of every row, of shape (n_rows,)."""
-        best = self._log_proba(X).argmax(axis=1)
+
+        def work(fitted: Fitted, block: Block) -> Array:
+            return np.asarray(self._by_class(fitted.log_proba(block)).argmax(axis=1))
+
+        best = self._map_blocks(X, work)
         labels: Array = self.classes_[best]
         return labels
 

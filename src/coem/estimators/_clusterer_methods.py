@@ -26,7 +26,7 @@ class ClustererMethods(MixtureMethods):
 
     def predict(self, X: Any) -> Array:
         """Return the component of every row, of shape (n_rows,)."""
-        return self._labels(self.predict_proba(X))
+        return self._map_blocks(X, lambda fitted, block: self._labels(fitted.proba(block)))
 
     def predict_proba(self, X: Any) -> Array:
         """Return P(component | row) as `assign` says, of shape (n_rows, n_components).

@@ -4,7 +4,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,13 +14,22 @@ from coem.checks import check_choice
 from coem.em import Keep
 from coem.estimators._base import BaseMixture
 from coem.estimators._mixture_task import MixtureTask, phases_of
-from coem.estimators._restarts import Draw, Drawn, RestartFit, Starts, warn_dead_components
+from coem.estimators._restarts import (
+    Draw,
+    Drawn,
+    RestartFit,
+    Rows,
+    Starts,
+    warn_dead_components,
+)
 from coem.estimators._starts import as_responsibilities
 from coem.families.named import shape_of
 from coem.initialise import INITS, Start
 from coem.io.checkpoint import Checkpoint
 from coem.io.packing import MixturePacking, flat_theta
+from coem.kernels import threads
 from coem.latent.block import Block, Partition
+from coem.latent.fitted import Fitted
 from coem.latent.mixture import Mixture, MixtureTheta
 from coem.latent.weights import safe_log
 from coem.posterior import Hard, as_rule
@@ -28,7 +38,14 @@ from coem.run_coupling import RunCoupling
 from coem.runs import (
     drive,
 )
-from coem.typing import Array, Matrix
+from coem.typing import Array
+
+
+class Lesson(NamedTuple):
+    """What labelled rows teach their classes."""
+
+    rows: Array  # (m,), their numbers
+    shares: Array  # (m, n_classes)
 
 
 class MixtureFit(BaseMixture, RestartFit):
@@ -37,20 +54,21 @@ class MixtureFit(BaseMixture, RestartFit):
     _inits: ClassVar[Sequence[str]] = INITS  # the names that `init` can be
 
     def _fit(
-        self, part: Partition, shares: Array | None = None, drawn: Drawn[MixtureTheta] | None = None
+        self, part: Rows, lesson: Lesson | None = None, drawn: Drawn[MixtureTheta] | None = None
     ) -> Checkpoint[MixtureTheta] | None:
         """Run EM from all starts, keep the best run, and label the rows.
 
-        `shares` (n_rows, n_classes) is what the labelled rows teach their classes. `drawn` are
-        starts that have been drawn before. Return the checkpoint, to be cleared when the estimator
-        is complete, or None.
+        `lesson` is what the labelled rows teach their classes. `drawn` are starts that have been
+        drawn before. Return the checkpoint, to be cleared when the estimator is complete, or None.
         """
         mixture = self._mixture()
-        self._has_rows = _views_with_rows(part.empty, len(part.views))
+        self._has_rows = part.has_rows()
         saved = self._open_checkpoint(MixturePacking(mixture), lambda: self._data(part))
         with saved or nullcontext(), self._engine() as engine:
             if drawn is None:
-                drawn = self._draw(self._starts(part, shares), self.random_state, engine, saved)
+                drawn = self._draw(
+                    self._starts(part, lesson, engine), self.random_state, engine, saved
+                )
             seeds, begin = drawn
             task = self._task(mixture, part, begin, len(seeds), saved)
             results = [run.end for run in drive(task, engine)]
@@ -62,18 +80,18 @@ class MixtureFit(BaseMixture, RestartFit):
                 record.view_betas = dict(self.view_betas_)
             self._set_theta(mixture, best.theta)
             self._stats = None
-            rows = Partition(part.views, part.empty, part.weight)
+            rows = part.without_labels()
             self._name_components(
-                rows, shares, lambda: task.rerun(self.best_run_, 1.0, engine).theta
+                rows, lesson, lambda: task.rerun(self.best_run_, 1.0, engine).theta
             )
-            self._set_labels(rows, part.allowed, engine)
+            self._set_labels(part, engine)
         self._warn(best)
         return saved
 
     def _task(
         self,
         mixture: Mixture,
-        part: Partition,
+        part: Rows,
         begin: Callable[[int], Start[MixtureTheta]],
         n_runs: int,
         saved: Checkpoint[MixtureTheta] | None,
@@ -95,9 +113,9 @@ class MixtureFit(BaseMixture, RestartFit):
             look_on=self._look_on(mixture),
         )
 
-    def _data(self, part: Partition) -> list[Matrix | None]:
+    def _data(self, part: Rows) -> list[Any]:
         """Return all that a fit depends on beside its parameters, for a checkpoint."""
-        parts: list[Matrix | None] = [*part.views, part.empty, part.weight, part.allowed]
+        parts = part.content()
         if isinstance(self.init, BaseMixture):
             parts += [self.init.weights_, *flat_theta(self.init._theta().of_views)]
         elif self.init is not None:
@@ -143,23 +161,15 @@ class MixtureFit(BaseMixture, RestartFit):
 
     # -- results -----------------------------------------------------------------------------
 
-    def _set_labels(self, part: Partition, allowed: Array | None, engine: Engine) -> None:
+    def _set_labels(self, part: Rows, engine: Engine) -> None:
         """Set the labels of the rows, and warn of components without rows.
 
         A hard posterior gives each row to one component, of those that its label allows. So a
         component without such rows is dead, even if its density equals that of another.
         """
-        fitted, hard = self._fitted(), isinstance(as_rule(self.posterior), Hard)
-
-        def work(block: Block) -> tuple[Array, Array]:
-            proba, weight = fitted.proba(block), block.row_weight()
-            if not hard:
-                return self._labels(proba), weight @ proba
-            open_ = proba if allowed is None else np.where(allowed[block.rows], proba, -1.0)
-            counts = np.bincount(open_.argmax(axis=1), weight, minlength=proba.shape[1])
-            return self._labels(proba), counts
-
-        labels, masses = zip(*engine.map(work, part.blocks), strict=True)
+        hard = isinstance(as_rule(self.posterior), Hard)
+        work = partial(_label, fitted=self._fitted(), hard=hard, labels_of=self._labels)
+        labels, masses = zip(*engine.each_part(work, part.parts()), strict=True)
         self.labels_ = np.concatenate(labels)
         mass = np.asarray(sum(masses))
         warn_dead_components(mass, part.n_rows)
@@ -167,15 +177,15 @@ class MixtureFit(BaseMixture, RestartFit):
     # -- hooks -------------------------------------------------------------------------------
 
     @abstractmethod
-    def _starts(self, part: Partition, shares: Array | None) -> Starts[MixtureTheta]:
-        """Return where the runs start; `shares` are those of `_fit`."""
+    def _starts(self, part: Rows, lesson: Lesson | None, engine: Engine) -> Starts[MixtureTheta]:
+        """Return where the runs start; `lesson` is that of `_fit`."""
 
     def _coupling_of_runs(self) -> RunCoupling | None:
         """Return how the runs are coupled, or None."""
         return None
 
     def _name_components(
-        self, part: Partition, shares: Array | None, unannealed: Callable[[], MixtureTheta]
+        self, part: Rows, lesson: Lesson | None, unannealed: Callable[[], MixtureTheta]
     ) -> None:
         """Decide which class each component stands for, before rows are labelled.
 
@@ -191,8 +201,18 @@ class MixtureFit(BaseMixture, RestartFit):
         return None
 
 
-def _views_with_rows(empty: Array | None, n_views: int) -> Array:
-    """Return which views count in the mixture weights: those with rows; if none has any, all."""
-    if empty is None or empty.all():
-        return np.ones(n_views, dtype=bool)
-    return np.logical_not(empty.all(axis=0))
+def _label(
+    part: Partition, *, fitted: Fitted, hard: bool, labels_of: Callable[[Array], Array]
+) -> tuple[Array, Array]:
+    """Return the labels of the rows of a partition, and the mass of the components."""
+
+    def work(block: Block) -> tuple[Array, Array]:
+        proba, weight = fitted.proba(block), block.row_weight()
+        if not hard:
+            return labels_of(proba), weight @ proba
+        open_ = proba if block.allowed is None else np.where(block.allowed, proba, -1.0)
+        counts = np.bincount(open_.argmax(axis=1), weight, minlength=proba.shape[1])
+        return labels_of(proba), counts
+
+    labels, masses = zip(*threads.spread(work, part.blocks), strict=True)
+    return np.concatenate(labels), np.asarray(sum(masses))

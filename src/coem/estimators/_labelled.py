@@ -10,12 +10,13 @@ from scipy.special import logsumexp
 from coem.checks import check_weight
 from coem.estimators._correspondence import allowed_components, by_hand, by_labels, by_model
 from coem.estimators._explain import ExplainMixin
-from coem.estimators._fit import MixtureFit
-from coem.estimators._restarts import Starts
+from coem.estimators._fit import Lesson, MixtureFit
+from coem.estimators._restarts import Rows, Starts
 from coem.initialise import Start, prime, prime_apart
 from coem.labels import Knowledge, read_knowledge
-from coem.latent.block import Partition
 from coem.latent.mixture import MixtureTheta
+from coem.latent.stored import StoredRows
+from coem.protocols import Engine
 from coem.records import Records
 from coem.schedules import as_schedule
 from coem.typing import Array
@@ -108,20 +109,22 @@ class LabelledMixture(ExplainMixin, MixtureFit):
 
     # -- fit ---------------------------------------------------------------------------------
 
-    def _starts(self, part: Partition, shares: Array | None) -> Starts[MixtureTheta]:
+    def _starts(self, part: Rows, lesson: Lesson | None, engine: Engine) -> Starts[MixtureTheta]:
         """Return the given start, or starts from the labelled rows."""
         given = self._given_start(part.n_rows)
         if given is not None:
             return Starts(given, 1)
-        assert shares is not None
-        mixture, taught = self._mixture(), shares
+        assert lesson is not None
+        mixture, (rows, taught) = self._mixture(), lesson
+        if isinstance(part, StoredRows):
+            part = part.take(rows)
         if np.bincount(self.component_classes_).max() == 1:
             return Starts(lambda rng: Start(prime(mixture, part, taught.astype(mixture.dtype))), 1)
         draw = prime_apart(mixture, part, taught, self.init)
         return Starts(lambda rng: Start(draw(rng)), self.n_init)
 
     def _name_components(
-        self, part: Partition, shares: Array | None, unannealed: Callable[[], MixtureTheta]
+        self, part: Rows, lesson: Lesson | None, unannealed: Callable[[], MixtureTheta]
     ) -> None:
         """Set the class of every component, as `correspondence` says."""
         annealed = len(as_schedule(self.beta, "beta")) > 0
@@ -129,12 +132,11 @@ class LabelledMixture(ExplainMixin, MixtureFit):
         if isinstance(self.correspondence, dict):
             self.component_classes_ = by_hand(self.correspondence, self.classes_, now)
         elif annealed and self.correspondence == "labels":
-            assert shares is not None
-            rows = np.flatnonzero(shares.any(axis=1))
-            empty = None if part.empty is None else part.empty[rows]
-            labelled = Partition(tuple(X[rows] for X in part.views), empty)
-            self.component_classes_ = by_labels(self._fitted(), labelled, shares[rows], now)
+            assert lesson is not None
+            known = lesson.shares.any(axis=1)
+            labelled = part.without_labels().take(lesson.rows[known])
+            self.component_classes_ = by_labels(self._fitted(), labelled, lesson.shares[known], now)
         elif annealed:
             fitted = self._fitted()
             other = replace(fitted, theta=unannealed())
-            self.component_classes_ = by_model(fitted, other, part, now)
+            self.component_classes_ = by_model(fitted, other, part.sample, now)

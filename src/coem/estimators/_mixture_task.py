@@ -59,6 +59,7 @@ class MixtureTask(RestartTask[MixtureTheta, MixtureState, MixtureSummary, Partit
             assert run.session is not None
             resp.append(_joined([np.asarray(state.resp) for state in run.session.states]))
             run.session = None  # frees its other posteriors
+        assert isinstance(self.part, Partition)  # rows of a corpus are not coupled
         empty = self.part.empty
         means = [average(own, empty) if len(own) > 1 else own[0] for own in resp]
         new, used = couple_resp(resp, self.coupling, self.part.row_weight(), number, means)

@@ -17,6 +17,7 @@ from coem.io.checkpoint import Checkpoint
 from coem.io.fingerprint import described, fingerprint
 from coem.io.packing import Packing
 from coem.latent.block import Partition
+from coem.latent.stored import StoredRows
 from coem.protocols import AdditiveLatent, Engine, Session, State, SummaryOut, Theta
 from coem.records import Records, round_record
 from coem.runs import (
@@ -45,6 +46,10 @@ PartT = TypeVar("PartT", bound=Partition)
 Draw: TypeAlias = Callable[[Rng], Start[Theta]]
 
 
+Rows: TypeAlias = Partition | StoredRows
+"""All rows of a fit, in memory or in a corpus."""
+
+
 class Starts(NamedTuple, Generic[Theta]):
     """Where the runs of a fit start."""
 
@@ -65,7 +70,7 @@ class RestartTask(Task[Theta, State, SummaryOut], Generic[Theta, State, SummaryO
     """Runs on one partition, each from a start of its own."""
 
     latent: AdditiveLatent[PartT, Theta, State, SummaryOut, Any]
-    part: PartT = field(kw_only=True)
+    part: PartT | StoredRows = field(kw_only=True)
     begin: Callable[[int], Start[Theta]] = field(kw_only=True)  # returns the start of a run
     saved: Checkpoint[Theta] | None = None
 
@@ -82,7 +87,8 @@ class RestartTask(Task[Theta, State, SummaryOut], Generic[Theta, State, SummaryO
         """Return a session from a start."""
         # Keep no other name for the start: the session frees each old table before it makes a new
         # one.
-        return engine.open_parts(self.latent, [self.part.starting_from(start.given)], start.theta)
+        parts: Sequence[Any] = self.part.parts(start.given)
+        return engine.open_parts(self.latent, parts, start.theta)
 
     def keeper(self, run: Run[Theta]) -> Keep[Theta]:
         """Return a function that writes the checkpoint of a run."""

@@ -9,15 +9,17 @@ import numpy as np
 from sklearn.base import clone
 
 from coem.checks import check_number, check_weight
+from coem.corpus import Corpus
 from coem.engine import LocalEngine
 from coem.estimators._explain import ExplainMixin
-from coem.estimators._fit import MixtureFit
+from coem.estimators._fit import Lesson, MixtureFit
 from coem.estimators._params import read_coupling_of_runs
-from coem.estimators._restarts import Starts
-from coem.initialise import Init, starter
-from coem.input import read_views
-from coem.latent.block import Partition
+from coem.estimators._restarts import Rows, Starts
+from coem.initialise import Init, starter, stored_starter
+from coem.input import read_rows
 from coem.latent.mixture import MixtureTheta
+from coem.latent.stored import StoredRows
+from coem.protocols import Engine
 from coem.run_coupling import RunCoupling
 from coem.runs import draw_seeds, warn_user
 from coem.typing import Array
@@ -57,7 +59,7 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
     def _say(self, y: Any, weight: Array) -> Array:
         return weight
 
-    def _start_again_if_collapsed(self, part: Partition) -> None:
+    def _start_again_if_collapsed(self, part: Rows) -> None:
         """Fit from other starts if nearly all rows are in one component; warn if they stay there.
 
         The first fit without that is taken.
@@ -78,7 +80,7 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
             "components"
         )
 
-    def _gathers(self, part: Partition) -> bool:
+    def _gathers(self, part: Rows) -> bool:
         """Return True if nearly all rows are in one of several components."""
         if self.n_components < 3 or part.n_rows < FEW_ROWS or self.beta_ < 1:
             return False  # at a low inverse temperature all components may be alike
@@ -88,12 +90,16 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
     def _coupling_of_runs(self) -> RunCoupling | None:
         return read_coupling_of_runs(self.coupling_of_runs, self.init, self.n_init, self.checkpoint)
 
-    def _starts(self, part: Partition, shares: Array | None) -> Starts[MixtureTheta]:
+    def _starts(self, part: Rows, lesson: Lesson | None, engine: Engine) -> Starts[MixtureTheta]:
         """Return the given start, or starts that are drawn as `init` says."""
         given = self._given_start(part.n_rows)
         if given is not None:
             return Starts(given, 1)
-        draw = starter(self._mixture(), part, cast(Init, self.init))
+        mixture, init = self._mixture(), cast(Init, self.init)
+        if isinstance(part, StoredRows):
+            draw = stored_starter(mixture, part, init, engine, self._first_clock())
+        else:
+            draw = starter(mixture, part, init)
         return Starts(draw, self.n_init, early=self.init != "random")
 
     def fitter(
@@ -124,8 +130,8 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
         """
         first: Self = clone(self).set_params(checkpoint=None)
         part = first._read_rows(X, sample_weight)
-        starts = first._starts(part, None)
         with LocalEngine(n_jobs) as engine:
+            starts = first._starts(part, None, engine)
             drawn = dict(zip(seeds, first._draw_all(starts, seeds, engine), strict=True))
         del starts  # frees what early starts are drawn from
 
@@ -137,19 +143,23 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
 
         return fit
 
-    def _read_rows(self, X: Any, sample_weight: Any) -> Partition:
+    def _read_rows(self, X: Any, sample_weight: Any) -> Rows:
         """Check the parameters and the rows, and return the rows encoded."""
         self._check_params()
         check_number("n_components", self.n_components, Integral, 1)
         self._coupling_of_runs()
-        views = read_views(self, X, reset=True)
+        views = read_rows(self, X, reset=True)
+        if isinstance(views, Corpus) and self.coupling_of_runs is not None:
+            raise ValueError(
+                "coupling_of_runs keeps the posteriors of all rows and runs in memory, and so does "
+                "not take a corpus; use n_init, or fit rows in memory: X = corpus.load()"
+            )
         weight = check_weight(sample_weight, views)
         n_rows = len(views) if weight is None else np.count_nonzero(weight)
         if self.n_components > n_rows:
             raise ValueError(
                 f"n_samples={n_rows} rows cannot fill n_components={self.n_components} components"
             )
-        matrices, empty = self._encode(views, reset=True, weight=weight)
-        part = self._listened(Partition(matrices, empty, weight), weight)
+        part = self._listened(self._rows_of_fit(views, weight), weight)
         self._find_betas(part)
         return part

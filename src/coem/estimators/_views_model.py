@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from coem.corpus import Corpus
 from coem.engine import LocalEngine
 from coem.estimators._params import FamilyParams
 from coem.estimators._starts import KeepsInit
@@ -19,6 +20,7 @@ from coem.io.packing import flat_theta
 from coem.kernels.counts import again_a_table
 from coem.latent.block import any_empty
 from coem.latent.emissions import Emissions
+from coem.latent.stored import SAMPLE, Encoding, StoredRows, survey
 from coem.protocols import Engine
 from coem.records import Records
 from coem.runs import warn_user
@@ -82,6 +84,23 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
             self._made_with = self._shape_params()
         empty = any_empty([families[name].empty(X) for name, X in checked.items()])
         return tuple(families[name].encode(X) for name, X in checked.items()), empty
+
+    def _survey(self, corpus: Corpus, weight: Array | None) -> StoredRows:
+        """Return the rows of a corpus for a fit, after one pass that checks their values.
+
+        The families are those that a sample of the rows calls for.
+        """
+        n_rows = len(corpus)
+        rows = corpus.sample(min(SAMPLE, n_rows))
+        mass = np.ones(len(rows)) if weight is None else weight[rows]
+        total = n_rows if weight is None else float(weight.sum())
+        chosen = self._choose(corpus.take(rows), mass * (total / max(float(mass.sum()), 1.0)))
+        families = [chosen[name] for name in corpus.names]
+        bound, blank, filled = survey(corpus, families, self._precision())
+        self.families_ = dict(zip(corpus.names, bound, strict=True))
+        self._made_with = self._shape_params()
+        encoding = Encoding(bound, np.zeros(len(bound), dtype=bool))
+        return StoredRows(corpus, encoding, weight, None, blank, filled)
 
     def _shape_params(self) -> dict[str, Any]:
         """Return the parameters that decide which parameters are fitted, and their shapes."""

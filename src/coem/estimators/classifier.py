@@ -1,6 +1,7 @@
 """Classification by a mixture when some rows have labels."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -9,11 +10,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Bunch
 
 from coem.checks import check_flag, check_number, check_weight, undo_on_error
+from coem.corpus import Corpus
 from coem.coupling import Coupling
 from coem.estimators._base import BaseMixture
 from coem.estimators._classifier_methods import ClassifierMethods
 from coem.estimators._correspondence import by_hand, check_correspondence
 from coem.estimators._held_out import calibration, is_leave_one_out, like, splits_of
+from coem.estimators._labels_of_corpora import judged_rows, lesson_of, with_labels
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin, check_classes
 from coem.estimators._starts import first_classes
@@ -22,11 +25,11 @@ from coem.estimators._types import Folder, Precision, Seed
 from coem.estimators._unlabeled_weight import check_unlabeled_weight as check_unlabeled
 from coem.estimators._unlabeled_weight import set_unlabeled_weight, with_weight
 from coem.families.named import Named
-from coem.input import read_views
+from coem.input import read_rows
 from coem.io.checkpoint import Checkpoint
 from coem.labels import Knowledge, read_knowledge
-from coem.latent.block import Partition
 from coem.latent.mixture import MixtureTheta
+from coem.latent.stored import StoredRows
 from coem.posterior import Rule
 from coem.protocols import Engine
 from coem.schedules import Schedule, StepSize
@@ -201,7 +204,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             The fitted estimator.
         """
         self._check_params()
-        views = read_views(self, X, reset=True)
+        views = read_rows(self, X, reset=True)
         knowledge = read_knowledge(y, len(views))
         if not knowledge.certainty.any():
             raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
@@ -209,18 +212,21 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             self.__dict__.pop(name, None)
         self.classes_, weight = knowledge.classes, check_weight(sample_weight, views)
         sizes, saved = self.components_per_class, None
-        set_unlabeled_weight(self, X, weight, knowledge)
+        judged = judged_rows(X, y, weight, knowledge)
+        set_unlabeled_weight(self, judged.X, judged.weight, judged.knowledge)
         if is_choice(sizes):
-            best, table = choose(with_weight(self), X, y, weight, knowledge)
+            best, table = choose(with_weight(self), *judged)
             sizes, params = best.components_per_class, self.get_params(deep=False)
             self.__dict__.update(vars(best) | params)
             self._made_with = self._shape_params()  # the choice, and not what was chosen
             self.cv_results_ = table
-        else:
+        if not is_choice(self.components_per_class) or isinstance(views, Corpus):
             saved = self._fit_sizes(sizes, views, knowledge, weight)
         with saved or nullcontext():
             if self.calibrate:
-                self.calibration_ = self._calibration(sizes, X, knowledge, weight)
+                self.calibration_ = self._calibration(
+                    sizes, judged.X, judged.knowledge, judged.weight
+                )
         if saved:
             saved.clear()
         return self
@@ -246,23 +252,27 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             )
 
     def _fit_sizes(
-        self, sizes: Sizes, views: Views, knowledge: Knowledge, weight: Array | None
+        self, sizes: Sizes, views: Views | Corpus, knowledge: Knowledge, weight: Array | None
     ) -> Checkpoint[MixtureTheta] | None:
         """Fit with given numbers of components per class; return the checkpoint of the fit."""
         n_by_class = sizes_of(sizes, self.classes_)
         self.component_classes_ = first_classes(self.init, self.classes_, n_by_class)
         if isinstance(self.correspondence, dict):  # raise before any work
             by_hand(self.correspondence, self.classes_, self.component_classes_)
-        shares = knowledge.shares(weight)
+        corpus = views if isinstance(views, Corpus) else None
+        lesson = lesson_of(knowledge, weight, corpus)
         if n_by_class.sum() > len(views):
             raise ValueError(
                 f"n_samples={len(views)} rows cannot fill {n_by_class.sum()} components; lower "
                 "components_per_class"
             )
-        matrices, empty = self._encode(views, reset=True, weight=weight)
-        allowed = knowledge.allowed[:, self.component_classes_]
-        part = Partition(matrices, empty, self._weigh(knowledge, weight), allowed)
-        return self._fit(self._listened(part, weight), shares)
+        part, own = self._rows_of_fit(views, weight), self._weigh(knowledge, weight)
+        if isinstance(part, StoredRows):
+            part = with_labels(part, knowledge.allowed, self.component_classes_, own)
+        else:
+            allowed = knowledge.allowed[:, self.component_classes_]
+            part = replace(part, weight=own, allowed=allowed)
+        return self._fit(self._listened(part, weight), lesson)
 
     def _calibration(
         self, sizes: Sizes, X: Any, knowledge: Knowledge, weight: Array | None

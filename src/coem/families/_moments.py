@@ -70,14 +70,14 @@ def as_centre(given: Any) -> tuple[float, ...]:
     return tuple(centre.tolist())
 
 
-def far_centre(pieces: Iterable[Array], d: int) -> tuple[float, ...] | None:
+def far_centre(pieces: Iterable[Array]) -> tuple[float, ...] | None:
     """Return the mean of each column that lies far from 0, and 0 for others; None if all do not.
 
     `pieces` are all rows in pieces. NaN marks a missing entry. The mean is near enough if rounding
     moves it; a column of equal entries has its entry as mean, so that it is exactly 0 about it.
     """
-    count, low, high = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
-    mean, squares = np.zeros(d), np.zeros(d)
+    count, low, high = np.zeros(1), np.full(1, np.inf), np.full(1, -np.inf)
+    mean, squares = np.zeros(1), np.zeros(1)  # as wide as the first piece, when it is added
     for rows in pieces:
         seen = ~np.isnan(rows)
         n = seen.sum(axis=0)
@@ -87,7 +87,7 @@ def far_centre(pieces: Iterable[Array], d: int) -> tuple[float, ...] | None:
         # Chan, Golub and LeVeque (1983): join means and sums of squares about them.
         total = np.maximum(count + n, 1)
         shift = own - mean
-        squares += np.einsum("nd,nd->d", about, about) + shift**2 * count * n / total
+        squares = squares + np.einsum("nd,nd->d", about, about) + shift**2 * count * n / total
         mean, count = mean + shift * n / total, count + n
     far = (mean**2 > FAR**2 * squares / np.maximum(count, 1)) & (count > 0)
     return tuple(np.where(far, np.clip(mean, low, high), 0.0).tolist()) if far.any() else None

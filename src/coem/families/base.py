@@ -1,7 +1,7 @@
 """What a component family is: a density, additive statistics and an M step."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -184,6 +184,19 @@ class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
 
         `dtype` is the requested precision; None leaves the choice to the family.
         """
+        return self
+
+    def bind_pieces(self, pieces: Iterable[Matrix], dtype: Any) -> Self:
+        """Return what `bind` returns, for more rows than fit in memory.
+
+        `pieces` are all rows in pieces, and can be gone through more than once. If your family
+        overrides `bind`, override this method too, so that it can be fitted to a corpus.
+        """
+        if type(self).bind is not Family.bind:
+            raise TypeError(
+                f"{type(self).__name__} cannot be fitted to a corpus: it overrides bind; let it "
+                "override bind_pieces, too"
+            )
         return self
 
     def encode(self, X: Matrix) -> MatrixT:

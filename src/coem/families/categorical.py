@@ -1,5 +1,6 @@
 """Categorical components: columns of integer codes, some perhaps missing."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Self, cast
@@ -89,14 +90,13 @@ class Categorical(CountFamily[Array, CategoricalStats]):
             missing |= np.asarray(np.asarray(self.levels) <= codes)
         return np.asarray(missing.all(axis=1))
 
-    def bind(self, X: Matrix, dtype: Any) -> Self:
+    def bind_pieces(self, pieces: Iterable[Matrix], dtype: Any) -> Self:
         """Return the family with the requested precision and the levels of the columns."""
-        bound, codes = super().bind(X, dtype), _codes(X)
+        bound = super().bind_pieces(pieces, dtype)
         if self.levels is not None:
             return bound
-        known = np.where(np.isnan(codes), -1, codes) if X.dtype.kind == "f" else codes
-        largest = known.max(axis=0)
-        return replace(bound, levels=tuple(int(m) + 1 for m in np.maximum(largest, 0)))
+        largest = np.max([np.fmax.reduce(_codes(X), axis=0, initial=0) for X in pieces], axis=0)
+        return replace(bound, levels=tuple(int(m) + 1 for m in largest))
 
     def encode(self, X: Matrix) -> CSR:
         """Return one-hot CSR rows; missing and new codes are left out."""

@@ -1,5 +1,6 @@
 """Base of the families over sparse non-negative rows."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -48,6 +49,10 @@ class CountFamily(Family[ThetaT, StatsT, CSR]):
         return np.asarray(~np.any(X, axis=1))
 
     def bind(self, X: Matrix, dtype: Any) -> Self:
+        """Return the family with what it learns from the rows, and the requested precision."""
+        return self.bind_pieces([X], dtype)
+
+    def bind_pieces(self, pieces: Iterable[Matrix], dtype: Any) -> Self:
         """Return the family with the requested precision."""
         return self if dtype is None else replace(self, dtype=dtype)
 

@@ -1,6 +1,6 @@
 """Gaussian components with the covariance types of scikit-learn, and the unit type of k-means."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from numbers import Real
@@ -112,10 +112,14 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
 
     def bind(self, X: Matrix, dtype: Any) -> Self:
         """Return the family with a centre for the columns that lie far from 0."""
+        return self.bind_pieces([X], dtype)
+
+    def bind_pieces(self, pieces: Iterable[Matrix], dtype: Any) -> Self:
+        """Return the family with a centre for the columns that lie far from 0."""
         if self.centre is not None or self.covariance == "unit":  # there are no sums of squares
             return self
-        pieces = (np.asarray(rows, dtype=np.float64) for _, rows in _chunks(X))
-        centre = _moments.far_centre(pieces, X.shape[1])
+        chunks = (np.asarray(rows, dtype=np.float64) for X in pieces for _, rows in _chunks(X))
+        centre = _moments.far_centre(chunks)
         return replace(self, centre=centre) if centre is not None else self
 
     def empty(self, X: Matrix) -> Array:

@@ -1,6 +1,6 @@
 """Components that are mixtures themselves: several components of another family for each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral, Real
@@ -250,6 +250,10 @@ class MixtureOf(Family[MixtureOfTheta, MixtureOfStats, Matrix]):
     def bind(self, X: Matrix, dtype: Any) -> Self:
         """Return the family with what the inner family learns from all rows."""
         return replace(self, family=self.inner.bind(X, dtype))
+
+    def bind_pieces(self, pieces: Iterable[Matrix], dtype: Any) -> Self:
+        """Return the family with what the inner family learns from all rows."""
+        return replace(self, family=self.inner.bind_pieces(pieces, dtype))
 
     def encode(self, X: Matrix) -> Matrix:
         """Return `X` in the form that the inner family computes with."""

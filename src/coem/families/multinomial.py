@@ -1,5 +1,6 @@
 """Multinomial components: bags of words, links, any counts."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -45,13 +46,15 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
 
     length: float | None = None
 
-    def bind(self, X: Matrix, dtype: Any) -> Self:
+    def bind_pieces(self, pieces: Iterable[Matrix], dtype: Any) -> Self:
         """Return the family with the requested precision and the mean length of the rows."""
-        total = X.data.sum() if is_sparse(X) else X.sum()  # X.sum() may merge duplicates in place
-        bound = super().bind(X, dtype)
+        bound = super().bind_pieces(pieces, dtype)
         if self.length is not None:
             return bound
-        return replace(bound, length=float(total / X.shape[0]))
+        total, n_rows = 0.0, 0
+        for X in pieces:  # X.sum() may merge duplicates in place
+            total, n_rows = total + (X.data if is_sparse(X) else X).sum(), n_rows + X.shape[0]
+        return replace(bound, length=float(total / n_rows))
 
     def log_prob(self, X: CSR, theta: Array) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""

@@ -1,5 +1,6 @@
 """Von Mises-Fisher components: directions, such as sentence embeddings or TF-IDF rows."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import tau
@@ -84,6 +85,10 @@ class VonMisesFisher(Family[VonMisesFisherTheta, VonMisesFisherStats, Matrix]):
         return ~(_lengths(X) > 0)
 
     def bind(self, X: Matrix, dtype: Any) -> Self:
+        """Return the family with the requested precision, float32 by default."""
+        return self.bind_pieces([X], dtype)
+
+    def bind_pieces(self, pieces: Iterable[Matrix], dtype: Any) -> Self:
         """Return the family with the requested precision, float32 by default."""
         wanted = self.dtype if dtype is None else dtype
         return replace(self, dtype=np.dtype(np.float32 if wanted is None else wanted))

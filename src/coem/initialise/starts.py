@@ -1,14 +1,19 @@
 """The starts that `init` can name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from operator import add
 from typing import Generic, Literal, NamedTuple
 
+from coem.engine.sessions import WholeSession
+from coem.families.base import AnyFamily
 from coem.initialise.seeds import Distances, choose, scaled
 from coem.initialise.spherical import spherical
 from coem.latent.block import Partition
 from coem.latent.emissions import pooled
-from coem.latent.mixture import Mixture, MixtureTheta
-from coem.protocols import Theta
+from coem.latent.mixture import Expected, Mixture, MixtureTheta
+from coem.latent.stored import StoredRows
+from coem.protocols import Clock, Engine, Theta
 from coem.typing import Array, Rng
 
 Init = Literal["random", "rows", "k-means++", "spherical"]
@@ -26,22 +31,56 @@ class Start(NamedTuple, Generic[Theta]):
 def starter(model: Mixture, part: Partition, init: Init) -> Callable[[Rng], Start[MixtureTheta]]:
     """Return a function that draws a start of the kind that `init` names."""
     if init == "random":
-        return _random(model, part)
-    draw = spherical(model, part) if init == "spherical" else _nearest(model, part, init)
+        return _random(model, _pool(part, model.emissions.families))
+    draw = _labeller(model, part, init)
     return lambda rng: Start(model.unknown(), draw(rng))
 
 
-def _random(model: Mixture, part: Partition) -> Callable[[Rng], Start[MixtureTheta]]:
+def stored_starter(
+    model: Mixture, rows: StoredRows, init: Init, engine: Engine, clock: Clock
+) -> Callable[[Rng], Start[MixtureTheta]]:
+    """Return a function that draws a start for rows of a corpus.
+
+    "random" looks at all rows. The others draw from a sample of the rows, and do an M step on the
+    sample: the start has parameters.
+    """
+    if init == "random":
+        pool = partial(_pool, families=model.emissions.families)
+        return _random(model, reduce(add, engine.each_part(pool, rows.parts())))
+    sample = rows.sample
+    draw = _labeller(model, sample, init)
+
+    def start(rng: Rng) -> Start[MixtureTheta]:
+        session = WholeSession(model, sample.starting_from(draw(rng)), model.unknown())
+        for turn in range(model.n_turns):
+            session.m_step(turn, clock)
+        return Start(session.theta)
+
+    return start
+
+
+def _random(model: Mixture, pools: Expected) -> Callable[[Rng], Start[MixtureTheta]]:
     """Return a function that draws parameters near those of all rows pooled."""
-    blanks = [None if part.empty is None else part.empty[:, v] for v in range(len(part.views))]
-    triples = zip(model.emissions.families, part.views, blanks, strict=True)
-    pools = [(family, pooled(family, X, part.weight, blank)) for family, X, blank in triples]
 
     def draw(rng: Rng) -> Start[MixtureTheta]:
-        drawn = (family.start(pool, model.n_components, rng) for family, pool in pools)
+        pairs = zip(model.emissions.families, pools.views, strict=True)
+        drawn = (family.start(pool, model.n_components, rng) for family, pool in pairs)
         return Start(model.from_params(tuple(drawn)))
 
     return draw
+
+
+def _pool(part: Partition, families: Sequence[AnyFamily]) -> Expected:
+    """Return the statistics of the rows of a partition as one component."""
+    blanks = [None if part.empty is None else part.empty[:, v] for v in range(part.n_views)]
+    triples = zip(families, part.views, blanks, strict=True)
+    pools = (pooled(family, X, part.weight, blank) for family, X, blank in triples)
+    return Expected(tuple(pools), part.row_weight().sum(keepdims=True))
+
+
+def _labeller(model: Mixture, part: Partition, init: Init) -> Callable[[Rng], Array]:
+    """Return a function that draws a component for every row."""
+    return spherical(model, part) if init == "spherical" else _nearest(model, part, init)
 
 
 def _nearest(model: Mixture, part: Partition, init: Init) -> Callable[[Rng], Array]:

@@ -87,9 +87,55 @@ class Partition:
         """Number of rows."""
         return int(self.views[0].shape[0])
 
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        return len(self.views)
+
+    @property
+    def sample(self) -> Self:
+        """The rows that starts are drawn from: all of them. `StoredRows` has a sample."""
+        return self
+
+    def parts(self, given: Array | None = None) -> list[Self]:
+        """Return the rows as one partition with `given` as their start."""
+        return [self.starting_from(given)]
+
     def starting_from(self, given: Array | None) -> Self:
         """Return the same rows with `given` as their start."""
         return replace(self, given=given)
+
+    def take(self, rows: Array) -> "Partition":
+        """Return some rows, without their start."""
+
+        def some(array: Array | None) -> Array | None:
+            return None if array is None else array[rows]
+
+        views = tuple(X[rows] for X in self.views)
+        return Partition(views, some(self.empty), some(self.weight), some(self.allowed))
+
+    def without_labels(self) -> "Partition":
+        """Return the same rows, of which nothing is known but their weights."""
+        return Partition(self.views, self.empty, self.weight)
+
+    def silenced(self, silent: Array) -> Self:
+        """Return the rows with some views left out, (n_views,) bool: all rows are empty there."""
+        if not silent.any():
+            return self
+        shape = self.n_rows, self.n_views
+        empty = np.zeros(shape, dtype=bool) if self.empty is None else self.empty.copy()
+        empty[:, silent] = True
+        return replace(self, empty=empty)
+
+    def has_rows(self) -> Array:
+        """Return which views have rows that are not empty there; if none has any, all."""
+        if self.empty is None or self.empty.all():
+            return np.ones(self.n_views, dtype=bool)
+        return np.logical_not(self.empty.all(axis=0))
+
+    def content(self) -> list[Any]:
+        """Return the rows and what is known of them, for a fingerprint."""
+        return [*self.views, self.empty, self.weight, self.allowed]
 
     def cut(self, bounds: Sequence[int]) -> list[Self]:
         """Cut the rows at `bounds` and return the parts as partitions, without copying."""
