@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import scipy.sparse as sp
 
 from coem.sparse import sound_csr
-from coem.typing import CSR, Array, Matrix, is_sparse
+from coem.typing import CSR, Array, Matrix, Rows, is_sparse
 from coem.views import Views
 
 MANIFEST = "corpus.json"
@@ -119,10 +119,6 @@ class Corpus:
         """Pickle the path: other processes and machines open the folder themselves."""
         return Corpus, (os.path.abspath(self.path), self.names)
 
-    def only(self, names: Sequence[str]) -> "Corpus":
-        """Return the corpus with some of its views, in the given order."""
-        return self if tuple(names) == self.names else Corpus(self.path, names)
-
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the views, in order."""
@@ -157,9 +153,16 @@ class Corpus:
         views = ", ".join(f"{v.name!r} ({v.width} columns)" for v in self.views)
         return f"<Corpus {self.path} of {len(self)} rows: {views}>"
 
-    def __getitem__(self, rows: Any) -> Views:
-        """Return some rows in memory: a slice, an array of numbers, or a mask."""
-        return self.take(np.arange(len(self))[rows])
+    @overload
+    def __getitem__(self, key: list[str]) -> "Corpus": ...
+    @overload
+    def __getitem__(self, key: Rows) -> Views: ...
+
+    def __getitem__(self, key: Any) -> "Corpus | Views":
+        """Return a corpus of some views (a list of names), or some rows (any other key)."""
+        if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
+            return self if tuple(key) == self.names else Corpus(self.path, key)
+        return self.take(np.arange(len(self))[key])
 
     def rows(self, lo: int, hi: int) -> Views:
         """Return rows `lo` to `hi`; those of one shard are mapped and not copied."""

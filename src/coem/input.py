@@ -50,7 +50,7 @@ def _compared(estimator: BaseEstimator, views: RowsT, named: Any, *, reset: bool
     """Return views in the order of those that an estimator was fitted on, which they must equal."""
     if not reset and hasattr(estimator, "view_names_"):
         if set(views.names) == set(estimator.view_names_):
-            views = views.only(estimator.view_names_)
+            views = views[list(estimator.view_names_)]
         _check_same_views(
             views, estimator.view_names_, estimator.view_widths_, type(estimator).__name__
         )

@@ -1,7 +1,7 @@
 """Several views of the same rows: matrices side by side, indexed by row as if they were one."""
 
 import operator
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from functools import reduce
 from html import escape
 from typing import Any, NoReturn, overload
@@ -129,11 +129,7 @@ class Views:
 
     @property
     def empty(self) -> NDArray[np.bool_]:
-        """Which rows are empty in which view, of shape (n_rows, n_views).
-
-        A row is empty if all its values are 0, or all are NaN. A family for which a row of zeros is
-        a valid row has its own method `empty`.
-        """
+        """Which rows are all 0 or all NaN in which view, (n_rows, n_views); families may differ."""
         return np.column_stack([_empty_rows(matrix) for matrix in self._data.values()])
 
     def items(self) -> ItemsView[str, Matrix]:
@@ -189,10 +185,6 @@ class Views:
             return Views._of({name: self._data[name] for name in self._known(key)})
         rows = _rows(key, len(self))
         return Views._of({name: matrix[rows] for name, matrix in self._data.items()})
-
-    def only(self, names: Sequence[str]) -> "Views":
-        """Return some of the views, in the given order."""
-        return self[list(names)]
 
     def concat(self) -> Matrix:
         """Return all columns side by side: CSR if any view is sparse, else dense."""

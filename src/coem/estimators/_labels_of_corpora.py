@@ -7,8 +7,10 @@ import numpy as np
 
 from coem.corpus import Corpus
 from coem.estimators._fit import Lesson
+from coem.estimators._restarts import Rows
 from coem.labels import Knowledge
-from coem.latent.stored import SAMPLE, StoredRows
+from coem.latent.block import Partition
+from coem.latent.stored import SAMPLE
 from coem.typing import Array
 
 LABELLED = 5 * SAMPLE  # most labelled rows that a start learns from
@@ -51,25 +53,26 @@ def knowledge_of(knowledge: Knowledge, rows: Array) -> Knowledge:
     return Knowledge(knowledge.classes, knowledge.allowed[rows], knowledge.exact[rows])
 
 
-def lesson_of(knowledge: Knowledge, weight: Array | None, corpus: Corpus | None) -> Lesson:
-    """Return what labelled rows teach their classes; those of a corpus alone, if they are in one.
+def lesson_of(knowledge: Knowledge, weight: Array | None, X: Any) -> Lesson:
+    """Return what rows teach their classes: all rows, or the rows of a corpus that have labels.
 
     Of very many labelled rows in a corpus, some are drawn by their content.
     """
-    if corpus is None:
+    if not isinstance(X, Corpus):
         return Lesson(np.arange(len(knowledge.exact)), knowledge.shares(weight))
-    rows = corpus.sample(LABELLED, among=np.flatnonzero(knowledge.certainty > 0))
+    rows = X.sample(LABELLED, among=np.flatnonzero(knowledge.certainty > 0))
     own = None if weight is None else weight[rows]
     return Lesson(rows, knowledge_of(knowledge, rows).shares(own))
 
 
-def with_labels(
-    rows: StoredRows, allowed: Array, component_classes: Array, weight: Array | None
-) -> StoredRows:
-    """Return rows of a corpus with what their labels allow, and weights.
+def with_labels(rows: Rows, allowed: Array, component_classes: Array, weight: Array | None) -> Rows:
+    """Return rows with weights, and with the components that their labels allow.
 
-    `allowed` (n_rows, n_classes) has few different rows, which are kept once.
+    `allowed` (n_rows, n_classes) are the classes that they allow. For a corpus, the few different
+    rows of it are kept once.
     """
+    if isinstance(rows, Partition):
+        return replace(rows, weight=weight, allowed=allowed[:, component_classes])
     packed = np.packbits(allowed, axis=1)
     _, first, kinds = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     choices = allowed[first][:, component_classes]

@@ -1,7 +1,6 @@
 """Classification by a mixture when some rows have labels."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -16,7 +15,7 @@ from coem.estimators._base import BaseMixture
 from coem.estimators._classifier_methods import ClassifierMethods
 from coem.estimators._correspondence import by_hand, check_correspondence
 from coem.estimators._held_out import calibration, is_leave_one_out, like, splits_of
-from coem.estimators._labels_of_corpora import judged_rows, lesson_of, with_labels
+from coem.estimators._labels_of_corpora import Judged, judged_rows, lesson_of, with_labels
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin, check_classes
 from coem.estimators._starts import first_classes
@@ -29,7 +28,6 @@ from coem.input import read_rows
 from coem.io.checkpoint import Checkpoint
 from coem.labels import Knowledge, read_knowledge
 from coem.latent.mixture import MixtureTheta
-from coem.latent.stored import StoredRows
 from coem.posterior import Rule
 from coem.protocols import Engine
 from coem.schedules import Schedule, StepSize
@@ -224,9 +222,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             saved = self._fit_sizes(sizes, views, knowledge, weight)
         with saved or nullcontext():
             if self.calibrate:
-                self.calibration_ = self._calibration(
-                    sizes, judged.X, judged.knowledge, judged.weight
-                )
+                self.calibration_ = self._calibration(sizes, judged)
         if saved:
             saved.clear()
         return self
@@ -259,25 +255,19 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         self.component_classes_ = first_classes(self.init, self.classes_, n_by_class)
         if isinstance(self.correspondence, dict):  # raise before any work
             by_hand(self.correspondence, self.classes_, self.component_classes_)
-        corpus = views if isinstance(views, Corpus) else None
-        lesson = lesson_of(knowledge, weight, corpus)
+        lesson = lesson_of(knowledge, weight, views)
         if n_by_class.sum() > len(views):
             raise ValueError(
                 f"n_samples={len(views)} rows cannot fill {n_by_class.sum()} components; lower "
                 "components_per_class"
             )
         part, own = self._rows_of_fit(views, weight), self._weigh(knowledge, weight)
-        if isinstance(part, StoredRows):
-            part = with_labels(part, knowledge.allowed, self.component_classes_, own)
-        else:
-            allowed = knowledge.allowed[:, self.component_classes_]
-            part = replace(part, weight=own, allowed=allowed)
+        part = with_labels(part, knowledge.allowed, self.component_classes_, own)
         return self._fit(self._listened(part, weight), lesson)
 
-    def _calibration(
-        self, sizes: Sizes, X: Any, knowledge: Knowledge, weight: Array | None
-    ) -> Bunch:
+    def _calibration(self, sizes: Sizes, judged: Judged) -> Bunch:
         """Return the calibration by folds, with given numbers of components per class."""
+        X, _, weight, knowledge = judged
         cv = 5 if is_leave_one_out(self.cv) else self.cv
         splits = splits_of(cv, len(knowledge.exact), knowledge, weight, self.random_state)
         model = like(with_weight(self, components_per_class=sizes))
