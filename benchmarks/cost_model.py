@@ -1,15 +1,14 @@
 """What a round costs, as a function of the data, the model and the cluster; and a forecast.
 
-Usage: python benchmarks/cost_model.py [--rates FILE]
+Usage: python benchmarks/cost_model.py
 
-It measures the rates of this machine (how fast a thread scores and sums non-zeros, adds tables,
-takes logarithms, copies memory, and how fast a process reads a file and sends bytes to another),
-predicts rounds in memory from them, compares the predictions with measured rounds, and prints a
-forecast for a large cluster. The formulas are those of docs/scale.md.
+It times rounds of some sizes in memory and finds the rates of a thread from them, by least squares.
+Then it compares the model with rounds of other sizes, measures how fast a process adds tables,
+reads a file and sends bytes to another, and prints a forecast for a large cluster. The formulas are
+those of docs/scale.md.
 """
 
 import argparse
-import json
 import os
 import socket
 import tempfile
@@ -20,27 +19,23 @@ from dataclasses import asdict, dataclass, replace
 from math import ceil, log2
 
 import numpy as np
+from scipy.optimize import nnls
 from zipf import zipf_counts
 
 from coem import MixtureClusterer
-from coem.kernels import counts
-
-MB = 1e6
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of one thread, one disk and one network card."""
+    """Seconds of one thread, one disk and one network card."""
 
-    score_row: float  # seconds a non-zero, whatever k is
-    score_cell: float  # seconds a non-zero and component: the E step
-    sum_entry: float  # seconds a non-zero and component that is left in its row: the M step
-    posterior_cell: float  # seconds a row and component: exponentials and sums
-    sum_cell: float  # seconds a cell of the statistics: zeros, and writing them
-    log_cell: float  # seconds a cell of the table: logarithms
-    add_byte: float  # seconds a byte of statistics, added to others
-    disk_byte: float  # seconds a byte of a file that is in the page cache
-    net_byte: float  # seconds a byte from one process to another
+    nonzero: float  # a non-zero, whatever k is: reading it, and the M step
+    product: float  # a non-zero and component: the scores of the E step
+    cell: float  # a row and component: the posterior
+    word: float  # a word and component: the sums and logarithms of the M step
+    add_byte: float  # a byte of statistics, added to others
+    disk_byte: float  # a byte of a file that is in the page cache
+    net_byte: float  # a byte from one process to another
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,6 @@ class Job:
     nonzeros: float = 100.0  # of a row
     n_words: int = 100_000
     k: int = 50
-    left: float = 1.5  # components of a row above 1e-9, late in a fit
     n_views: int = 1
     n_machines: int = 1
     threads: int = 1  # of a machine
@@ -84,22 +78,21 @@ def bytes_of(job):
 
 def seconds_of(job, rates):
     """Return the seconds of a turn (an E step and an M step of a view) by what they are for."""
-    entries = job.rows_each * job.nonzeros
-    e_step = entries * (rates.score_row + rates.score_cell * job.k)
-    e_step += job.rows_each * job.k * rates.posterior_cell
-    m_step = entries * job.left * rates.sum_entry
-    read = entries * 8 * rates.disk_byte if job.stored else 0.0
-    work = (e_step + m_step) / job.threads
+    nonzeros = job.rows_each * job.nonzeros
+    on_rows = (
+        nonzeros * (rates.nonzero + rates.product * job.k) + job.rows_each * job.k * rates.cell
+    )
+    work = on_rows / job.threads
+    read = nonzeros * 8 * rates.disk_byte if job.stored else 0.0
     steps = ceil(log2(job.n_machines)) if job.n_machines > 1 else 0
     table = bytes_of(job)
     return {
-        "E step": e_step / job.threads,
-        "M step": m_step / job.threads,
+        "work on rows": work,
         "read, beyond the work": max(read - work, 0.0),
-        "tables of partitions": (job.parts - 1) * table["statistics"] * rates.add_byte,
+        "tables of partitions": (job.parts - 1) * job.table_cells * 8 * rates.add_byte,
         "send parameters": steps * table["sent down"] * rates.net_byte,
         "add statistics": steps * table["sent up"] * (rates.net_byte + rates.add_byte),
-        "zeros and logarithms": job.table_cells * (rates.sum_cell + rates.log_cell) / job.threads,
+        "sums and logarithms": job.table_cells * rates.word / job.threads,
     }
 
 
@@ -111,6 +104,46 @@ def round_seconds(job, rates):
 # -- rates of this machine ----------------------------------------------------------------------
 
 
+FITTED = [(10_000, 30_000, 16), (40_000, 30_000, 16), (10_000, 120_000, 16), (10_000, 30_000, 96)]
+FITTED += [(40_000, 30_000, 48), (20_000, 120_000, 64), (80_000, 60_000, 24), (20_000, 60_000, 8)]
+CHECKED = [
+    (15_000, 50_000, 20),
+    (60_000, 100_000, 32),
+    (30_000, 100_000, 100),
+    (120_000, 100_000, 20),
+]
+
+
+def timed_round(n_rows, n_words, k):
+    """Return the processor seconds of a late round on one thread, and the non-zeros of a row."""
+    X = zipf_counts(n_rows, n_words)
+    resp = np.eye(k, dtype=np.float32)[np.random.default_rng(0).integers(k, size=n_rows)]
+
+    def rounds(n):
+        model = MixtureClusterer(k, init=resp, max_iter=n, tol=0, family="multinomial")
+        start = time.process_time()
+        model.fit(X)
+        return time.process_time() - start
+
+    late = [(rounds(12) - rounds(4)) / 8 for _ in range(3)]
+    return max(min(late), 1e-6), X.nnz / n_rows
+
+
+def measure():
+    """Return the rates of this machine."""
+    lines, seconds = [], []
+    for n_rows, n_words, k in FITTED:
+        time_of, nonzeros = timed_round(n_rows, n_words, k)
+        entries = n_rows * nonzeros
+        lines.append([entries, entries * k, n_rows * k, n_words * k])
+        seconds.append(time_of)
+    scale = np.array(seconds)[:, np.newaxis]  # so that relative errors count
+    found, _ = nnls(np.array(lines) / scale, np.ones(len(seconds)))
+    sums, other = np.ones((64, 100_000)), np.ones((64, 100_000))
+    adding = best(lambda: np.add(sums, other, out=sums)) / sums.nbytes
+    return Rates(*found.tolist(), adding, file_rate(), socket_rate())
+
+
 def best(work, repeats=5):
     """Return the shortest time of some calls."""
     times = []
@@ -119,38 +152,6 @@ def best(work, repeats=5):
         work()
         times.append(time.perf_counter() - start)
     return min(times)
-
-
-def measure():
-    """Return the rates of this machine."""
-    X = zipf_counts(20_000, 100_000)
-    rng = np.random.default_rng(0)
-    times, ks = {}, (16, 64)
-    for k in ks:
-        table = counts.new_table(k, X.shape[1], np.float32)
-        table[...] = rng.standard_normal(table.shape)
-        times[k] = best(lambda t=table: counts.scores(X, t)) / X.nnz
-    cell = (times[64] - times[16]) / 48
-    k = 64
-    resp = np.zeros((X.shape[0], k), np.float32)
-    resp[np.arange(len(resp)), rng.integers(k, size=len(resp))] = 1
-    half = X[: X.shape[0] // 2], resp[: len(resp) // 2]
-    whole, part = (best(lambda a=args: counts.accumulate(*a)) for args in ((X, resp), half))
-    summing = max(whole - part, 0.0) / (X.nnz - half[0].nnz)
-    sums = rng.random((k, X.shape[1]))
-    other = sums.copy()
-    dense = rng.standard_normal((X.shape[0], k))
-    return Rates(
-        score_row=max(times[16] - 16 * cell, 0.0),
-        score_cell=cell,
-        sum_entry=summing,
-        sum_cell=max(whole - summing * X.nnz, 0.0) / sums.size,
-        posterior_cell=best(lambda: np.exp(dense)) / dense.size,
-        log_cell=best(lambda: counts.log_table(sums, 1.0, np.float32)) / sums.size,
-        add_byte=best(lambda: np.add(sums, other, out=sums)) / sums.nbytes,
-        disk_byte=file_rate(),
-        net_byte=socket_rate(),
-    )
 
 
 def file_rate(n_bytes=256 << 20):
@@ -187,22 +188,15 @@ def _send(address, n_bytes):
 
 
 def check(rates):
-    """Print measured rounds in memory beside what the model says."""
-    print("rounds in memory, one thread, V = 100,000, one component left in a row")
-    print("     rows     k  measured ms  model ms  ratio")
-    warnings.simplefilter("ignore")
-    for n_rows, k in [(10_000, 20), (40_000, 20), (160_000, 20), (40_000, 50), (40_000, 100)]:
-        X = zipf_counts(n_rows, 100_000)
-        labels = np.random.default_rng(0).integers(k, size=n_rows)
-        resp = np.eye(k, dtype=np.float32)[labels]
-        model = MixtureClusterer(k, init=resp, max_iter=12, tol=0, posterior="hard", beta=1.0)
-        model.fit(X)
-        measured = float(np.min([record.seconds for record in model.history_[2:]]))
-        job = Job(n_rows, X.nnz / n_rows, 100_000, k, left=1.0)
-        predicted = round_seconds(job, rates)
+    """Print rounds of sizes that no rate was found from, beside what the model says."""
+    print("rounds in memory, one thread, of sizes that the rates were not found from")
+    print("     rows        V     k  measured ms  model ms  ratio")
+    for n_rows, n_words, k in CHECKED:
+        measured, nonzeros = timed_round(n_rows, n_words, k)
+        predicted = round_seconds(Job(n_rows, nonzeros, n_words, k), rates)
         print(
-            f"{n_rows:>9,} {k:>5}  {measured * 1e3:>11.1f}  {predicted * 1e3:>8.1f}  "
-            f"{measured / predicted:>5.2f}"
+            f"{n_rows:>9,}  {n_words:>7,} {k:>5}  {measured * 1e3:>11.1f}  "
+            f"{predicted * 1e3:>8.1f}  {measured / predicted:>5.2f}"
         )
 
 
@@ -228,21 +222,17 @@ def forecast(rates):
 
 
 def _parts():
-    return seconds_of(Job(1, n_machines=2), Rates(*[0.0] * 9))
+    return seconds_of(Job(1, n_machines=2), Rates(*[0.0] * 7))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rates", help="write the measured rates to this file, as JSON")
-    arguments = parser.parse_args()
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    warnings.simplefilter("ignore")  # few rounds do not converge
     rates = measure()
-    print("rates of this machine,", os.cpu_count(), "processors")
+    print("rates of this machine, in ns,", os.cpu_count(), "processors")
     for name, value in asdict(rates).items():
-        print(f"  {name:<15} {value * 1e9:.3f} ns")
+        print(f"  {name:<10} {value * 1e9:.3f}")
     print()
-    if arguments.rates:
-        with open(arguments.rates, "w", encoding="utf-8") as file:
-            json.dump(asdict(rates), file)
     check(rates)
     forecast(rates)
 
