@@ -394,6 +394,16 @@ def test_bad_input_is_told_in_words_of_python(verb, given, message):
     assert "--" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"text": "nobody"}, {"text": "t1", "label": "nobody"}, {"text": "t1", "id": "nobody"}],
+    ids=["text", "label", "id"],
+)
+def test_a_message_names_ten_columns_of_many(given):
+    with pytest.raises(ValueError, match=r"has '?t1'?, .*, '?t10'? and 23 more$"):
+        coem.cluster({f"t{i}": ["some words", "others"] for i in range(1, 34)}, **given)
+
+
 def test_what_is_no_table():
     with pytest.raises(ValueError, match="no rows"):
         coem.cluster({"text": []})

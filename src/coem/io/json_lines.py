@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from coem.checks import first_few
 from coem.io.delimited import check_short, unique_names
 from coem.io.encodings import Text, flaw_of
 from coem.io.rows import SKIP, Bad, Parsed
@@ -61,7 +62,7 @@ def _records(value: Any, source: str) -> tuple[str, list[Any]]:
             f"{source} is one object without a list of objects in it; write a list, [{{...}}, ...]"
         )
     if len(lists) > 1:
-        names = ", ".join(map(repr, lists))
+        names = first_few(map(repr, lists))
         raise TableError(
             f"{source} has several lists of objects, {names}; write the one that you mean to a "
             "file of its own"
