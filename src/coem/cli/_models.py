@@ -11,9 +11,9 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from coem.checks import first_few
 from coem.cli._talk import Talk
 from coem.io import Absent
+from coem.phrases import first_few
 from coem.recipes.documents import Documents, Renamed, read_documents
 from coem.recipes.encoders import embeds_of, encoding, prepare
 from coem.recipes.names import read_names

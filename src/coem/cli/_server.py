@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any
 
-from coem.checks import first_few
+from coem.phrases import first_few
 
 MOST_BYTES = 1_000_000  # of a request
 MOST_ROWS = 1_000

@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from coem.checks import first_few
 from coem.io.delimited import check_names
 from coem.io.headers import find_header
 from coem.io.json_lines import as_column
@@ -17,6 +16,7 @@ from coem.io.numbers import MISSING, with_numbers
 from coem.io.rows import SKIP, Bad, Parsed
 from coem.io.sources import Content, TableError
 from coem.io.unpacking import TooLarge, most_unpacked
+from coem.phrases import first_few
 
 INSTALL = "to read Excel files install openpyxl: pip install 'coem[excel]'"
 OLD = b"\xd0\xcf\x11\xe0"  # how .xls files begin, and workbooks with a password

@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from coem.checks import first_few
 from coem.io.delimited import check_short, unique_names
 from coem.io.encodings import Text, flaw_of
 from coem.io.rows import SKIP, Bad, Parsed
 from coem.io.sources import TableError, lines_of
+from coem.phrases import first_few
 
 MOST = 1 << 63
 CELLS = 20_000_000  # of a table that may be empty for the most part

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coem.checks import first_few
+from coem.phrases import first_few
 
 # What other programs write for nothing, where the other cells are numbers.
 MISSING = (

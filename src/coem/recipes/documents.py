@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coem.checks import first_few
 from coem.io.tables import Table, read_table
+from coem.phrases import first_few
 from coem.recipes.listener import Listener
 from coem.text import as_arrow
 

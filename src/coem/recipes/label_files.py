@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from coem.checks import first_few
 from coem.io.tables import Table
+from coem.phrases import first_few
 from coem.recipes.documents import Documents, column_of, read_source
 from coem.recipes.listener import Listener
 

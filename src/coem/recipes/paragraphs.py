@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coem.checks import first_few
+from coem.phrases import first_few
 from coem.recipes.documents import Documents, is_text_file
 from coem.recipes.listener import Listener
 from coem.text.guess import guess_views

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from coem.checks import enumerated, first_few
 from coem.families import Multinomial, as_family
+from coem.phrases import enumerated, first_few
 from coem.recipes.columns import tell_columns
 from coem.recipes.defaults import SMOOTHING
 from coem.recipes.documents import Documents, column_of

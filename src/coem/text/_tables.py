@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coem.checks import first_few
 from coem.kernels.words import Strings
+from coem.phrases import first_few
 from coem.text.lists import USUAL, between, split
 
 

@@ -5,7 +5,7 @@ from os import PathLike
 
 import scipy.sparse as sp
 
-from coem.checks import first_few
+from coem.phrases import first_few
 from coem.text.embed import Embed
 
 KINDS = (

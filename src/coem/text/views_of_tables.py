@@ -7,9 +7,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coem.checks import check_choice, check_workers, first_few, undo_on_error
+from coem.checks import check_choice, check_workers, undo_on_error
 from coem.engine import LocalEngine
 from coem.io.model_file import Saves
+from coem.phrases import first_few
 from coem.runs import warn_user
 from coem.text._inbound import known_links, outbound_links
 from coem.text._latent import LatentMixin, latent_spec
