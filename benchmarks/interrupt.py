@@ -2,7 +2,8 @@
 
 A fit is interrupted at several moments: a signal goes to the main thread, and the clock runs until
 `KeyboardInterrupt` leaves the call. "deaf" is the longest time of a whole fit in which Python could
-not hear a signal, because some compiled code ran. A verb runs in this process to find that out,
+not hear a signal, because some compiled code ran; "of CPU" is its processor time, which is what
+remains of it on a machine that does nothing else. A verb runs in this process to find that out,
 and is interrupted as a process of its own.
 """
 
@@ -96,16 +97,20 @@ def fits(size):
 
 
 def deafness(fit):
-    """Return the time of a fit, the longest time without a signal heard, and where that ended."""
-    heard = [time.perf_counter()]
-    longest, where = 0.0, ""
+    """Return the time of a fit, the longest times without a signal heard, and where one ended.
+
+    The times are of the clock and of the processor.
+    """
+    heard = np.array([time.perf_counter(), time.process_time()])
+    longest, where = np.zeros(2), ""
 
     def listen(number, frame):
-        nonlocal longest, where
-        now = time.perf_counter()
-        if now - heard[0] > longest:
-            longest, where = now - heard[0], "".join(traceback.format_stack(frame, 2))
-        heard[0] = now
+        nonlocal where
+        now = np.array([time.perf_counter(), time.process_time()])
+        if now[1] - heard[1] > longest[1]:
+            where = "".join(traceback.format_stack(frame, 2))
+        np.maximum(longest, now - heard, out=longest)
+        heard[:] = now
 
     before = signal.signal(signal.SIGALRM, listen)
     signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
@@ -198,7 +203,7 @@ def run_here(arguments, folder):
 def show(name, total, deaf, seconds):
     found = [s for s in seconds if s is not None]
     worst = f"{max(found):9.2f}" if found else "        -"
-    print(f"{name:<44}{total:9.2f}{deaf:>9}{worst}{len(found):7d}", flush=True)
+    print(f"{name:<44}{total:9.2f}{deaf[0]:9.2f}{deaf[1]:9.2f}{worst}{len(found):7d}", flush=True)
 
 
 def main():
@@ -212,11 +217,11 @@ def main():
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     moments = (np.arange(args.times) + 0.5) / args.times
-    print(f"{'seconds':<44}{'whole':>9}{'deaf':>9}{'worst':>9}{'stops':>7}")
+    print(f"{'seconds':<44}{'whole':>9}{'deaf':>9}{'of CPU':>9}{'worst':>9}{'stops':>7}")
     for name, fit in fits(args.size).items():
         if args.only in name:
             total, deaf, where = deafness(fit)
-            show(name, total, f"{deaf:.2f}", [interrupted(fit, total * m) for m in moments])
+            show(name, total, deaf, [interrupted(fit, total * m) for m in moments])
             if args.where:
                 print(where)
     if args.only and not args.only.startswith("coem"):
@@ -226,7 +231,7 @@ def main():
             if args.only in f"coem {verb}":
                 total, deaf, where = deafness(partial(run_here, arguments, name))
                 waits = [stopped_verb(arguments, name, START + total * m) for m in moments]
-                show(f"coem {verb}", total, f"{deaf:.2f}", waits)
+                show(f"coem {verb}", total, deaf, waits)
                 if args.where:
                     print(where)
 
