@@ -2,10 +2,14 @@
 
 A fit is interrupted at several moments: a signal goes to the main thread, and the clock runs until
 `KeyboardInterrupt` leaves the call. "deaf" is the longest time of a whole fit in which Python could
-not hear a signal, because some compiled code ran. A verb runs as a process of its own.
+not hear a signal, because some compiled code ran; "of CPU" is its processor time, which is what
+remains of it on a machine that does nothing else. A verb runs in this process to find that out,
+and is interrupted as a process of its own.
 """
 
 import argparse
+import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -15,6 +19,7 @@ import threading
 import time
 import traceback
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +28,13 @@ from zipf import zipf_counts
 
 import coem
 from coem import selection
+from coem.cli import main as program
 from coem.families import Gaussian
 from coem.row_map import RowMap
 from coem.text import LatentDirections, SelectWords, TextViews
 
 TICK = 0.005  # seconds between two signals when deafness is measured
+START = 2.0  # seconds in which a process loads what it needs
 
 
 def fits(size):
@@ -90,16 +97,20 @@ def fits(size):
 
 
 def deafness(fit):
-    """Return the time of a fit, the longest time without a signal heard, and where that ended."""
-    heard = [time.perf_counter()]
-    longest, where = 0.0, ""
+    """Return the time of a fit, the longest times without a signal heard, and where one ended.
+
+    The times are of the clock and of the processor.
+    """
+    heard = np.array([time.perf_counter(), time.process_time()])
+    longest, where = np.zeros(2), ""
 
     def listen(number, frame):
-        nonlocal longest, where
-        now = time.perf_counter()
-        if now - heard[0] > longest:
-            longest, where = now - heard[0], "".join(traceback.format_stack(frame, 2))
-        heard[0] = now
+        nonlocal where
+        now = np.array([time.perf_counter(), time.process_time()])
+        if now[1] - heard[1] > longest[1]:
+            where = "".join(traceback.format_stack(frame, 2))
+        np.maximum(longest, now - heard, out=longest)
+        heard[:] = now
 
     before = signal.signal(signal.SIGALRM, listen)
     signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
@@ -155,55 +166,74 @@ def verbs(folder, size):
             topic = f",{'abcd'[i % 4] if i % 10 == 0 else ''}" * labelled
             lines.append(f"{row['id']},{row['text']}{topic}")
         (folder / name).write_text("\n".join(lines))
-    subprocess.run(
-        [sys.executable, "-m", "coem", "cluster", "posts.csv", "--out", "run"],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
+    for seed in "01":
+        arguments = ["cluster", "posts.csv", "--seed", seed, "--out", f"run{seed}"]
+        command = [sys.executable, "-m", "coem", *arguments]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    classes = ["classify", "labelled.csv", "--label", "topic", "--force", "--out", "b"]
     return {
         "cluster": ["cluster", "posts.csv", "--force", "--out", "a"],
-        "classify": ["classify", "labelled.csv", "--label", "topic", "--force", "--out", "b"],
+        "classify": classes,
+        "classify --doctor": [*classes, "--doctor"],
         "topics": ["topics", "posts.csv", "--force", "--out", "c"],
         "segment": ["segment", "posts.csv", "--force", "--out", "d"],
         "choose-k": ["choose-k", "posts.csv"],
-        "predict": ["predict", "run", "posts.csv"],
-        "report": ["report", "run", "--out", "page.html", "--force"],
-        "rerun": ["rerun", "run"],
+        "predict": ["predict", "run0", "posts.csv"],
+        "report": ["report", "run0", "--out", "page.html", "--force"],
+        "compare": ["compare", "run0", "run1"],
+        "merge": ["merge", "run1", "0", "1"],
+        "explain": ["explain", "run0", "--id", rows[0]["id"]],
+        "rerun": ["rerun", "run0"],
+        "reproduce": ["reproduce", "lin-2006/table-1", "--quick", "--out", "e", "--again"],
     }
+
+
+def run_here(arguments, folder):
+    """Run a verb in this process, and say nothing."""
+    silent = io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(silent),
+        contextlib.redirect_stderr(silent),
+        contextlib.suppress(SystemExit),
+    ):
+        program(arguments)
 
 
 def show(name, total, deaf, seconds):
     found = [s for s in seconds if s is not None]
     worst = f"{max(found):9.2f}" if found else "        -"
-    print(f"{name:<44}{total:9.2f}{deaf:>9}{worst}{len(found):7d}", flush=True)
+    print(f"{name:<44}{total:9.2f}{deaf[0]:9.2f}{deaf[1]:9.2f}{worst}{len(found):7d}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=float, default=1.0, help="1: 20,000 rows")
     parser.add_argument("--times", type=int, default=5, help="interrupts of each fit")
-    parser.add_argument("--only", default="", help="rows of the table whose names contain this")
+    parser.add_argument(
+        "--only", default="", help='rows with this in their names; "coem" is all verbs'
+    )
     parser.add_argument("--where", action="store_true", help="show where a fit was deaf")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     moments = (np.arange(args.times) + 0.5) / args.times
-    print(f"{'seconds':<44}{'whole':>9}{'deaf':>9}{'worst':>9}{'stops':>7}")
+    print(f"{'seconds':<44}{'whole':>9}{'deaf':>9}{'of CPU':>9}{'worst':>9}{'stops':>7}")
     for name, fit in fits(args.size).items():
         if args.only in name:
             total, deaf, where = deafness(fit)
-            show(name, total, f"{deaf:.2f}", [interrupted(fit, total * m) for m in moments])
+            show(name, total, deaf, [interrupted(fit, total * m) for m in moments])
             if args.where:
                 print(where)
-    if args.only not in "verbs":
+    if args.only and not args.only.startswith("coem"):
         return
     with tempfile.TemporaryDirectory() as name:
         for verb, arguments in verbs(Path(name), args.size).items():
-            start = time.perf_counter()
-            stopped_verb(arguments, name, 600)
-            total = time.perf_counter() - start
-            times = [stopped_verb(arguments, name, total * m) for m in moments]
-            show(f"coem {verb}", total, "", times)
+            if args.only in f"coem {verb}":
+                total, deaf, where = deafness(partial(run_here, arguments, name))
+                waits = [stopped_verb(arguments, name, START + total * m) for m in moments]
+                show(f"coem {verb}", total, deaf, waits)
+                if args.where:
+                    print(where)
 
 
 if __name__ == "__main__":

@@ -29,12 +29,21 @@ def blas_threads():
 
 @pytest.fixture
 def before():
-    """Return the number of BLAS threads before a fit."""
+    """Let BLAS have two threads, and return their number as it was before a fit."""
     np.ones((2, 2)) @ np.ones((2, 2))  # BLAS is loaded
-    found = blas_threads()
-    if not found or found == {1}:
+    own = {lib: lib.num_threads for lib in blas._libraries()}
+    set_threads(dict.fromkeys(own, 2))
+    if blas_threads() != {2}:
         pytest.skip("BLAS has one thread here, or threadpoolctl does not know it")
-    return found
+    yield {2}
+    set_threads(own)
+
+
+def set_threads(numbers):
+    """Set the number of threads of libraries, so that any thread may change it later."""
+    for library, n in numbers.items():
+        library.set_num_threads(n)
+        getattr(library, "clear_controlling_thread", lambda **_: None)(force=True)
 
 
 def test_blas_has_one_thread_while_an_engine_runs(before):

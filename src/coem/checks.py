@@ -1,6 +1,6 @@
 """Checks of the values that a user passes: each raises an error that names the parameter."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import wraps
 from numbers import Integral, Real
 from os import PathLike
@@ -140,14 +140,3 @@ def undo_on_error(
             raise
 
     return wrapped
-
-
-def enumerated(names: Sequence[str]) -> str:
-    """Return names as a sentence has them.
-
-    Examples
-    --------
-    >>> enumerated(["German", "French", "English"])
-    'German, French and English'
-    """
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)

@@ -21,15 +21,20 @@ int64_t look_at(const Index* indptr, int64_t n_rows, const Index* indices, int64
     for (int64_t row = 0; row < n_rows; ++row) {
         const int64_t lo = indptr[row], hi = indptr[row + 1];
         if (lo < 0 || hi < lo || hi > n_stored) return row;
+        if (lo == hi) continue;
         // Without branches, so that several are compared at once.
-        Unsigned top = 0;
-        unsigned back = 0;
-        for (int64_t i = lo; i < hi; ++i) {
-            top = static_cast<Unsigned>(indices[i]) > top ? static_cast<Unsigned>(indices[i]) : top;
-        }
-        if (lo < hi && top >= width) return row;
+        int back = 0;
         for (int64_t i = lo + 1; i < hi; ++i) back |= indices[i] <= indices[i - 1];
-        loose |= back != 0;
+        // Of columns in order the first and the last say whether all are inside.
+        Unsigned top = std::max(static_cast<Unsigned>(indices[lo]),
+                                static_cast<Unsigned>(indices[hi - 1]));
+        if (back) {
+            loose = true;
+            for (int64_t i = lo; i < hi; ++i) {
+                top = std::max(top, static_cast<Unsigned>(indices[i]));
+            }
+        }
+        if (top >= width) return row;
     }
     return loose ? kLoose : kCanonical;
 }

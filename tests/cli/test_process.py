@@ -106,6 +106,36 @@ def test_a_file_that_was_written_is_told_of(table, coem):
     assert told == (129, [f"coem: stopped; {os.path.join('out', 'names.json')} was written"])
 
 
+# Ctrl-C comes when a module is looked for, and no other is loaded after that.
+LOADING = """
+import os, signal, sys
+from coem.cli import main
+
+name, stopped = sys.argv.pop(1), False
+
+class Finder:
+    def find_spec(self, found, path=None, target=None):
+        global stopped
+        if stopped and found.partition(".")[0] in ("numpy", "scipy", "sklearn", "pyarrow"):
+            os._exit(99)
+        if found == name:
+            stopped = True
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["numpy.exceptions", "sklearn.utils"])
+def test_ctrl_c_while_modules_are_loaded(module, table):
+    command = [sys.executable, "-c", LOADING, module, "cluster", "posts.csv", *RUN]
+    done = subprocess.run(
+        command, cwd=table.parent, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "coem: stopped; nothing was written\n")
+
+
 def test_nohup_means_it(table):
     started = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + SIGNALLED
     command = [sys.executable, "-c", started, "coem.cli._recipes", "write_run", "1"]

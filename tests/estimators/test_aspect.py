@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from coem import AspectModel, RunCoupling, Views, couple
 from coem.run_coupling import AMONG, VIAS
 from coem.schedules import Linear, Steps
+from tests.pairs import pairwise
 
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -51,10 +52,10 @@ EDGES = {
 
 
 @pytest.mark.filterwarnings("ignore:components")  # more components than counts may die
-@pytest.mark.parametrize("edge", EDGES)
-@pytest.mark.parametrize("coupling", [None, *VIAS])
-@pytest.mark.parametrize("beta", [1.0, 0.05, Linear(0.5, 1.0, 5)])
-@every_dtype
+@pytest.mark.parametrize(
+    ("edge", "coupling", "beta", "dtype"),
+    pairwise(EDGES, [None, *VIAS], [1.0, 0.05, Linear(0.5, 1.0, 5)], [np.float32, np.float64]),
+)
 def test_edges_never_give_nan(edge, coupling, beta, dtype):
     X = EDGES[edge]
     settings = {"coupling": coupling, "beta": beta, "dtype": dtype, "random_state": 0}

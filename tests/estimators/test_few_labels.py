@@ -17,6 +17,7 @@ from coem.schedules import Geometric
 from coem.selection import LabeledKFold
 from coem.text import scale_length
 from coem.text.scaling import shorten
+from tests.pairs import pairwise
 
 RNG = np.random.default_rng(11)
 N = 36
@@ -362,9 +363,9 @@ def check(model, X, y, weight=None):
         assert all(np.isfinite(one.log_odds) for one in model.explain(X[:4]))
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("init", ["random", "rows", "k-means++"])
+@pytest.mark.parametrize(
+    ("case", "family", "init"), pairwise(CASES, FAMILIES, ["random", "rows", "k-means++"])
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:the objective fell:RuntimeWarning")
 def test_never_nan(case, family, init):

@@ -18,6 +18,7 @@ from scipy.optimize import linear_sum_assignment
 from coem import MixtureClusterer, Views
 from coem.families import FAMILIES, Bernoulli, Categorical, Gaussian, Multinomial, VonMisesFisher
 from coem.schedules import Linear
+from tests.pairs import pairwise
 
 K = 3
 N = 150
@@ -160,8 +161,17 @@ def betas(request, monkeypatch):
 
 every_case = pytest.mark.parametrize("name", CASES)
 every_shape = pytest.mark.parametrize("shape", SHAPES)
-monotone_shape = pytest.mark.parametrize("shape", ["one", "joint"])
-every_rule = pytest.mark.parametrize("posterior", ["soft", "hard"])
+MONOTONE = ["one", "joint"]
+monotone_shape = pytest.mark.parametrize("shape", MONOTONE)
+RULES = ["soft", "hard"]
+
+
+def every_pair(names, *choices):
+    """Parametrise a law: any two choices meet in some case."""
+    return pytest.mark.parametrize(names, pairwise(*choices))
+
+
+every_shape_and_rule = every_pair(("name", "shape", "posterior"), CASES, SHAPES, RULES)
 
 
 def test_every_registered_family_has_a_case():
@@ -246,19 +256,14 @@ def check_monotone(model, quantity="objective"):
     assert falls.max() <= 1e-9, f"round {falls.argmax() + 2} lost {falls.max():.3g}, relative"
 
 
-@every_case
-@monotone_shape
-@pytest.mark.parametrize("beta", [1.0, 0.5])
-@pytest.mark.parametrize("init", ["array", "random"])
+@every_pair(("name", "shape", "beta", "init"), CASES, MONOTONE, [1.0, 0.5], ["array", "random"])
 def test_objective_never_falls(name, shape, beta, init):
     views, labels = data_of(name, shape)
     start = soft_start(labels) if init == "array" else init
     check_monotone(clusterer(name, shape, beta=beta, init=start, max_iter=20).fit(views))
 
 
-@every_case
-@monotone_shape
-@pytest.mark.parametrize("weights", ["global", "uniform"])
+@every_pair(("name", "shape", "weights"), CASES, MONOTONE, ["global", "uniform"])
 def test_hard_objective_never_falls(name, shape, weights):
     views, labels = data_of(name, shape)
     options = {"posterior": "hard", "weights": weights, "init": soft_start(labels)}
@@ -293,10 +298,10 @@ def test_eta_0_objective_never_falls(name):
         assert np.min(np.diff(values)) >= -1e-9 * np.max(np.abs(values))
 
 
-@every_case
-@every_rule
-@pytest.mark.parametrize("beta", [1.0, 0.5])
-@pytest.mark.parametrize("weights", ["global", "per_view", "uniform"])
+@every_pair(
+    ("name", "posterior", "beta", "weights"),
+    *(CASES, RULES, [1.0, 0.5], ["global", "per_view", "uniform"]),
+)
 def test_eta_0_free_energy_never_falls(name, posterior, beta, weights):
     """With one set of weights for all views too: the posteriors count with the latest weights."""
     views, labels = data_of(name, "co-em")
@@ -370,9 +375,7 @@ def test_reg_does_not_cry_wolf(covariance, scale):
 # -- weights --------------------------------------------------------------------------------------
 
 
-@every_case
-@every_shape
-@every_rule
+@every_shape_and_rule
 def test_weight_2_is_a_row_twice(name, shape, posterior):
     views, _ = data_of(name, shape)
     options = {"posterior": posterior, "init": parameter_start(name, shape, posterior)}
@@ -384,9 +387,7 @@ def test_weight_2_is_a_row_twice(name, shape, posterior):
     close(model.predict_proba(views), truth.predict_proba(views), **TOL)
 
 
-@every_case
-@every_shape
-@every_rule
+@every_shape_and_rule
 def test_weight_0_is_an_absent_row(name, shape, posterior):
     views, _ = data_of(name, shape)
     options = {"posterior": posterior, "init": parameter_start(name, shape, posterior)}
@@ -462,9 +463,7 @@ def test_a_view_that_is_empty_everywhere_changes_nothing(coupling, weights):
 # -- symmetry -------------------------------------------------------------------------------------
 
 
-@every_case
-@every_shape
-@every_rule
+@every_shape_and_rule
 def test_row_order_is_irrelevant(name, shape, posterior):
     views, _ = data_of(name, shape)
     options = {"posterior": posterior, "init": parameter_start(name, shape, posterior)}
@@ -476,9 +475,7 @@ def test_row_order_is_irrelevant(name, shape, posterior):
     np.testing.assert_array_equal(other.labels_, model.labels_[order])
 
 
-@every_case
-@every_shape
-@every_rule
+@every_shape_and_rule
 def test_permuted_components_give_permuted_parameters(name, shape, posterior):
     views, labels = data_of(name, shape)
     resp, order = soft_start(labels), np.array([2, 0, 1])
@@ -665,9 +662,7 @@ def test_n_init_keeps_the_best_run():
 # -- consistency ----------------------------------------------------------------------------------
 
 
-@every_case
-@every_shape
-@pytest.mark.parametrize("assign", ["joint", "average"])
+@every_pair(("name", "shape", "assign"), CASES, SHAPES, ["joint", "average"])
 def test_fit_predict_is_fit_and_predict(name, shape, assign):
     views, labels = data_of(name, shape)
     model = clusterer(name, shape, assign=assign, dtype=None, init=soft_start(labels), max_iter=4)

@@ -35,6 +35,7 @@ from coem.posterior import RULES
 from coem.protocols import AdditiveLatent, Clock, Latent, Session
 from coem.schedules import Linear
 from tests.engines import ENGINES, uneven
+from tests.pairs import pairwise
 
 N, K = 72, 3
 TOL = {"rtol": 1e-9, "atol": 1e-11}
@@ -139,7 +140,7 @@ def traffic():
 
 MIXTURES = {
     f"mixture {coupling} {rule} {weights} {start}": (coupling, rule, weights, start)
-    for coupling, rule, weights, start in product(
+    for coupling, rule, weights, start in pairwise(
         COUPLINGS, RULES, WEIGHTS, ("shares", "labels", "parameters")
     )
 }

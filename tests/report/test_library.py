@@ -3,6 +3,8 @@
 import base64
 import json
 import re
+import signal
+import zlib
 
 import numpy as np
 import pytest
@@ -205,3 +207,17 @@ def test_a_model_of_one_group_has_no_marks():
 
 def test_packing_gives_back_what_it_was_given():
     assert unpack(pack(b"\0\1\xff" * 100)) == b"\0\1\xff" * 100
+
+
+def test_a_signal_is_heard_while_texts_are_packed():
+    data = np.random.default_rng(0).integers(97, 107, 3_000_000, dtype=np.uint8).tobytes()
+    heard = []
+    before = signal.signal(signal.SIGALRM, lambda *_: heard.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+    try:
+        packed = pack(data)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(heard) > 5  # once, if all is deflated in one call
+    assert base64.b64decode(packed) == zlib.compress(data, 9)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
 from coem import load
-from coem.checks import enumerated
+from coem.phrases import enumerated
 from coem.text import TextViews, stop_words
 from coem.text.languages import (
     LANGUAGES,

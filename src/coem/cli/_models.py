@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from coem.cli._talk import Talk
 from coem.io import Absent
+from coem.phrases import first_few
 from coem.recipes.documents import Documents, Renamed, read_documents
 from coem.recipes.encoders import embeds_of, encoding, prepare
 from coem.recipes.names import read_names
@@ -211,7 +212,7 @@ def _read_vectors(
         if name in given:
             raise click.BadParameter(f"there are two files for {name!r}", param_hint="--view")
         if name not in files:
-            known = f"it has {', '.join(files)}" if files else "it has none"
+            known = f"it has {first_few(files)}" if files else "it has none"
             raise ValueError(f"{saved.path} has no view {name!r} from a .npy file; {known}")
         given[name] = read_array(path, n_rows, name)
         columns, width = given[name].shape[1], len(saved.reader.vocabulary_[name])

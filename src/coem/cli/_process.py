@@ -13,6 +13,8 @@ from typing import NoReturn
 
 import click
 
+from coem.phrases import enumerated
+
 STOPPED = "coem.cli.stopped"  # in the context: what a verb that is stopped has written, in words
 TARGETS = "coem.cli.targets"  # in the context: what a verb is to write, and what was there before
 ENDING = tuple(  # Windows has no SIGHUP
@@ -82,8 +84,6 @@ def written(context: click.Context) -> str:
 
     Files are looked at, since a signal may come between the last step and any note of it.
     """
-    from coem.checks import enumerated
-
     if STOPPED in context.meta:
         return str(context.meta[STOPPED])
     targets = context.meta.get(TARGETS, {}).items()

@@ -13,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any
 
+from coem.phrases import first_few
+
 MOST_BYTES = 1_000_000  # of a request
 MOST_ROWS = 1_000
 MOST_CONNECTIONS = 64
@@ -57,7 +59,7 @@ def read_request(body: bytes, columns: Iterable[str]) -> tuple[list[dict[str, An
     for i, row in enumerate(rows):
         _check_row(row, "row" if single else f"rows[{i}]", kinds)
     if not any(name in kinds for name in columns):
-        names = ", ".join(columns)
+        names = first_few(columns)
         field = "row" if single else "rows"
         raise _bad("no row has a column that the model reads", field, f"it reads {names}")
     return rows, single
@@ -248,7 +250,7 @@ class Server(ThreadingHTTPServer):
             wrong = _misfit(rows, single, self.columns)
             if wrong is not None:
                 raise wrong from error
-            names = ", ".join(self.columns)
+            names = first_few(self.columns)
             raise _bad(
                 f"{error!s:.500}", "row" if single else "rows", f"it reads {names}"
             ) from error

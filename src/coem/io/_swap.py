@@ -9,7 +9,7 @@ from typing import Any
 
 from coem.io._parts import OLD, beside, locked, remove
 
-HERE = -100  # AT_FDCWD
+AT_FDCWD = -100  # names are those of the current folder
 RENAME_EXCHANGE = 2
 # What systems, file systems and sandboxes say if they do not know how.
 UNKNOWN = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM}
@@ -32,7 +32,7 @@ def exchange(one: Path, other: Path) -> bool:
     function = _renameat2()
     if function is None:
         return False
-    if not function(HERE, os.fsencode(one), HERE, os.fsencode(other), RENAME_EXCHANGE):
+    if not function(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE):
         return True
     number = ctypes.get_errno()
     if number in UNKNOWN:

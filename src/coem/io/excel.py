@@ -16,6 +16,7 @@ from coem.io.numbers import MISSING, with_numbers
 from coem.io.rows import SKIP, Bad, Parsed
 from coem.io.sources import Content, TableError
 from coem.io.unpacking import TooLarge, most_unpacked
+from coem.phrases import first_few
 
 INSTALL = "to read Excel files install openpyxl: pip install 'coem[excel]'"
 OLD = b"\xd0\xcf\x11\xe0"  # how .xls files begin, and workbooks with a password
@@ -38,7 +39,7 @@ def read_excel(content: Content, sheet: str | None, *, skip_bad: bool) -> Parsed
     notes = []
     if len(names) > 1 and sheet is None:
         others = [other for other in names if other != name]
-        left = ", ".join(map(repr, others[:9])) + (" ..." if len(others) > 9 else "")
+        left = first_few(map(repr, others))
         which = "first sheet" if name == names[0] else "first sheet with rows"
         notes.append(f"the {which}, {name!r}, is read, and not {left} (--sheet, sheet=)")
     where = f"{source}, sheet {name!r}"
@@ -101,7 +102,7 @@ def _first_with_rows(book: Any, names: list[str], source: str) -> tuple[str, lis
     if not filled and len(names) == 1:
         return names[0], []
     if not filled:
-        known = ", ".join(map(repr, names)) or "none"
+        known = first_few(map(repr, names)) or "none"
         raise TableError(f"{source} has no sheet with cells (sheets: {known}); fill one")
     return next(iter(filled.items()))
 
@@ -116,7 +117,7 @@ def _check_size(content: Content) -> None:
 def _checked(names: list[str], sheet: str, source: str) -> str:
     """Return the name of a sheet, which must be there."""
     if sheet not in names:
-        known = ", ".join(map(repr, names))
+        known = first_few(map(repr, names))
         raise TableError(f"{source} has no sheet {sheet!r}; it has {known} (--sheet, sheet=)")
     return sheet
 

@@ -10,6 +10,7 @@ from coem.io.delimited import check_short, unique_names
 from coem.io.encodings import Text, flaw_of
 from coem.io.rows import SKIP, Bad, Parsed
 from coem.io.sources import TableError, lines_of
+from coem.phrases import first_few
 
 MOST = 1 << 63
 CELLS = 20_000_000  # of a table that may be empty for the most part
@@ -61,7 +62,7 @@ def _records(value: Any, source: str) -> tuple[str, list[Any]]:
             f"{source} is one object without a list of objects in it; write a list, [{{...}}, ...]"
         )
     if len(lists) > 1:
-        names = ", ".join(map(repr, lists))
+        names = first_few(map(repr, lists))
         raise TableError(
             f"{source} has several lists of objects, {names}; write the one that you mean to a "
             "file of its own"

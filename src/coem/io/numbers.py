@@ -7,6 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coem.phrases import first_few
+
 # What other programs write for nothing, where the other cells are numbers.
 MISSING = (
     *("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"),
@@ -182,7 +184,7 @@ def _said_styles(cells: dict[str, Cells], read: dict[str, str]) -> list[str]:
             read[name],
         )
         said.append(f"{name!r} ({there[place]} is {value[0]})")
-    return [f"read as numbers: {', '.join(said)}"] if said else []
+    return [f"read as numbers: {first_few(said)}"] if said else []
 
 
 def _said_doubtful(cells: dict[str, Cells], read: dict[str, str]) -> list[str]:
@@ -198,7 +200,7 @@ def _said_doubtful(cells: dict[str, Cells], read: dict[str, str]) -> list[str]:
     if not said:
         return []
     return [
-        f"read with decimal points: {', '.join(said)}; if the points part thousands, leave them "
+        f"read with decimal points: {first_few(said)}; if the points part thousands, leave them "
         "out of the file"
     ]
 
@@ -211,7 +213,7 @@ def _said_missing(cells: dict[str, Cells]) -> list[str]:
             continue
         gone = own.trimmed.filter(pc.is_in(own.trimmed, WORDS))
         words.update(gone.to_pylist())
-    which = ", ".join(f"{word!r} in {n:,} cell{'s' * (n != 1)}" for word, n in words.most_common())
+    which = first_few(f"{word!r} in {n:,} cell{'s' * (n != 1)}" for word, n in words.most_common())
     return [f"taken as missing numbers: {which}"] if which else []
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from coem.io.tables import Table, read_table
+from coem.phrases import first_few
 from coem.recipes.listener import Listener
 from coem.text import as_arrow
 
@@ -120,7 +121,7 @@ def _called(table: Any, found: Table) -> str:
 def column_of(table: Any, source: str, name: str, what: str) -> list[Any]:
     """Return a column, or say which ones there are."""
     if name not in table.column_names:
-        names = ", ".join(table.column_names)
+        names = first_few(table.column_names)
         raise ValueError(f"{source} has no column {name!r} for the {what}; it has {names}")
     values: list[Any] = table.column(name).to_pylist()
     return values

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from coem.io.tables import Table
+from coem.phrases import first_few
 from coem.recipes.documents import Documents, column_of, read_source
 from coem.recipes.listener import Listener
 
@@ -65,7 +66,7 @@ def _id_column(found: Table, wanted: str) -> str:
     own = wanted if wanted in names else next(iter(lower), None)
     if own is None:
         raise ValueError(
-            f"{found.source} has no column {wanted!r} for the ids; it has {', '.join(names)}: "
+            f"{found.source} has no column {wanted!r} for the ids; it has {first_few(names)}: "
             "rename the one with the ids"
         )
     return own
@@ -81,7 +82,7 @@ def _label_column(found: Table, own: str, label: str | None) -> str:
         return NAME if NAME in others else others[0]
     if not others:
         raise ValueError(f"{found.source} has ids and no column of labels; add one")
-    names = ", ".join(others)
+    names = first_few(others)
     raise ValueError(f"{found.source} has the columns {names}; name the labels: label='COLUMN'")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from coem.phrases import first_few
 from coem.recipes.documents import Documents, is_text_file
 from coem.recipes.listener import Listener
 from coem.text.guess import guess_views
@@ -77,9 +78,9 @@ def text_columns(settings: dict[str, Any], documents: Documents, listener: Liste
     left = [repr(name) for name in columns if name not in kept]
     if left:
         why = "is left out: its texts are" if len(left) == 1 else "are left out: their texts are"
-        short = f"; {', '.join(left)} {why} shorter than a paragraph"
+        short = f"; {first_few(left)} {why} shorter than a paragraph"
     if documents.table.num_columns > 2 or len(columns) > 1:
-        told = ", ".join(map(repr, kept))
+        told = first_few(map(repr, kept))
         listener.note(f"the text is in {told}{short} (text= names other columns)")
     return kept
 
@@ -102,7 +103,7 @@ def cut(documents: Documents, how: dict[str, Any], listener: Listener) -> Sequen
     texts = read_texts(documents.table, how["columns"])
     found = split_paragraphs(texts, how["by"], how["words"])
     if not found.texts:
-        named = ", ".join(map(repr, how["columns"]))
+        named = first_few(map(repr, how["columns"]))
         where = "" if how["columns"] == [TEXT] else f" in {named}"
         raise ValueError(f"{documents.source} has no text{where}")
     _tell(found, listener)
@@ -135,7 +136,7 @@ def _check_columns(documents: Documents, columns: list[str]) -> None:
     missing = next((name for name in columns if name not in known), None)
     if missing is not None:
         raise ValueError(
-            f"{documents.source} has no column {missing!r} of text; it has {', '.join(known)}: "
+            f"{documents.source} has no column {missing!r} of text; it has {first_few(known)}: "
             "name one with text='COLUMN'"
         )
 

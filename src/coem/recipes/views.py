@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from coem.checks import enumerated
 from coem.families import Multinomial, as_family
+from coem.phrases import enumerated, first_few
 from coem.recipes.columns import tell_columns
 from coem.recipes.defaults import SMOOTHING
 from coem.recipes.documents import Documents, column_of
@@ -124,7 +124,7 @@ def to_views(
         as_family(family).check(views[name], name)  # while all rows are here: a fit may see a part
     tell_columns(reader, documents, listener, label=label, date=settings.get("date"))
     widths = {name: views[name].shape[1] for name in views.names}
-    sizes = ", ".join(f"{name} ({n:,} column{'' if n == 1 else 's'})" for name, n in widths.items())
+    sizes = first_few(f"{name} ({n:,} column{'s' * (n != 1)})" for name, n in widths.items())
     words = said_stop_words(reader, settings)
     listener.note(f"{len(documents):,} rows; views: {sizes}{words}")
     if all(spec["kind"] == "embed" for spec in reader.views_.values()):

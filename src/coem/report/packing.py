@@ -6,6 +6,7 @@ import zlib
 import numpy as np
 
 ROWS = 100_000  # numbers whose bits are taken apart at a time
+PIECE = 1 << 18  # bytes that are deflated at a time: Ctrl-C is heard between two pieces
 
 
 def pack(data):
@@ -16,7 +17,9 @@ def pack(data):
     >>> unpack(pack(b"to be or not to be"))
     b'to be or not to be'
     """
-    return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
+    deflate, whole = zlib.compressobj(9), memoryview(data)
+    pieces = [deflate.compress(whole[at : at + PIECE]) for at in range(0, len(data), PIECE)]
+    return base64.b64encode(b"".join([*pieces, deflate.flush()])).decode("ascii")
 
 
 def unpack(text):

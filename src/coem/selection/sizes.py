@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import Bunch, check_random_state
 
-from coem.checks import check_number, enumerated
+from coem.checks import check_number
 from coem.input import as_rows, n_rows_of, take_rows
+from coem.phrases import enumerated
 from coem.records import Records
 from coem.selection._figures import one_panel
 from coem.selection._fits import each_fit, fit_again, last_of

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coem.kernels.words import Strings
+from coem.phrases import first_few
 from coem.text.lists import USUAL, between, split
 
 
@@ -101,7 +102,7 @@ def column(table, name, view):
         what = f"{len(places)} columns" if places else "no column"
         raise ValueError(
             f"view {view!r}: there is {what} {name!r} in the table, which has "
-            f"{', '.join(map(repr, table.column_names)) or 'no columns'}"
+            f"{first_few(map(repr, table.column_names)) or 'no columns'}"
         )
     array = table.column(places[0]).combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # of a table without rows, in older versions

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from coem.checks import enumerated
+from coem.phrases import enumerated
 from coem.runs import warn_user
 from coem.text.counting import Options, count_known, count_text, learn
 from coem.text.languages import ENGLISH, LANGUAGES, find_languages

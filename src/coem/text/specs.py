@@ -5,6 +5,7 @@ from os import PathLike
 
 import scipy.sparse as sp
 
+from coem.phrases import first_few
 from coem.text.embed import Embed
 
 KINDS = (
@@ -121,7 +122,7 @@ def check_columns(specs, names, id_column, *, fitted=False):
                 hint = f" (kinds are {', '.join(KINDS)})" if ":" in column else ""
                 raise ValueError(
                     f"view {view!r}: there is no column {column!r}{hint} in the table, which has "
-                    f"{', '.join(map(repr, names)) or 'no columns'}"
+                    f"{first_few(map(repr, names)) or 'no columns'}"
                 )
 
 
@@ -137,6 +138,6 @@ def by_view(what, value, specs, default, kinds=COUNTS):
     if unknown:
         raise ValueError(
             f"{what} is given for {unknown[0]!r}, which is no view of kind {', '.join(kinds)}; "
-            f"there are {names}"
+            f"there are {first_few(map(repr, names)) or 'none'}"
         )
     return {name: value.get(name, default) for name in names}

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from coem.checks import check_choice, check_workers, undo_on_error
 from coem.engine import LocalEngine
 from coem.io.model_file import Saves
+from coem.phrases import first_few
 from coem.runs import warn_user
 from coem.text._inbound import known_links, outbound_links
 from coem.text._latent import LatentMixin, latent_spec
@@ -287,7 +288,7 @@ class TextViews(
         if self.id is not None and self.id not in table.column_names:
             raise ValueError(
                 f"id: there is no column {self.id!r} in the table, which has "
-                f"{', '.join(map(repr, table.column_names))}"
+                f"{first_few(map(repr, table.column_names))}"
             )
         guessed = self.views is None
         specs, said = guess_views(table, self.id) if guessed else (parse_views(self.views), [])
