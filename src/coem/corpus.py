@@ -10,7 +10,6 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, overload
@@ -50,6 +49,10 @@ class Shard:
     def read(self) -> Views:
         """Return the views, mapped into memory and checked."""
         return Views._of({view.name: self._matrix(view) for view in self.views})
+
+    def read_rows(self, rows: Rows) -> Views:
+        """Return some rows of the views; a slice is mapped and not copied."""
+        return self.read()[rows]
 
     @property
     def keys(self) -> Array:
@@ -153,7 +156,7 @@ class Corpus:
         """What the rows would take in memory."""
         return sum(shard.n_bytes for shard in self.shards)
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """A number that stands for all that the corpus holds."""
         return str(self.manifest["digest"])
@@ -175,12 +178,16 @@ class Corpus:
     def __getitem__(self, key: Any) -> "Corpus | Views":
         """Return a corpus of some views (a list of names), or some rows (any other key)."""
         if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
-            return self if tuple(key) == self.names else Corpus(self.path, key)
+            return self if tuple(key) == self.names else self._some(key)
         return self.take(np.arange(len(self))[key])
+
+    def _some(self, names: list[str]) -> "Corpus":
+        """Return a corpus of some views."""
+        return Corpus(self.path, names)
 
     def rows(self, lo: int, hi: int) -> Views:
         """Return rows `lo` to `hi`; those of one shard are mapped and not copied."""
-        pieces = [shard.read()[a:b] for shard, a, b in self._spans(lo, hi)]
+        pieces = [shard.read_rows(slice(a, b)) for shard, a, b in self._spans(lo, hi)]
         return pieces[0] if len(pieces) == 1 else stacked(pieces)
 
     def take(self, rows: Array) -> Views:
@@ -191,9 +198,9 @@ class Corpus:
         for shard, (lo, hi) in zip(self.shards, pairwise(self.bounds), strict=True):
             first, last = np.searchsorted(rows[order], [lo, hi])
             if last > first:
-                pieces.append(shard.read()[rows[order[first:last]] - lo])
+                pieces.append(shard.read_rows(rows[order[first:last]] - lo))
         if not pieces:
-            return stacked([shard.read()[:0] for shard in self.shards[:1]])
+            return self.shards[0].read_rows(slice(0, 0))
         return stacked(pieces)[np.argsort(order, kind="stable")]
 
     def sample(self, n: int, seed: int = 0, among: Array | None = None) -> Array:
@@ -246,10 +253,11 @@ def open_corpus(path: str | os.PathLike[str]) -> Corpus:
 
 def stacked(pieces: list[Views]) -> Views:
     """Return the rows of several views with the same names, one below the other, copied."""
-    return Views._of({name: _below([p[name] for p in pieces]) for name in pieces[0].names})
+    return Views._of({name: below([p[name] for p in pieces]) for name in pieces[0].names})
 
 
-def _below(parts: list[Matrix]) -> Matrix:
+def below(parts: Sequence[Matrix]) -> Matrix:
+    """Return the rows of several matrices of the same kind, one below the other, copied."""
     if is_sparse(parts[0]):
         rows: CSR = sp.vstack(parts, format="csr")
         return rows
