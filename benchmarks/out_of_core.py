@@ -1,6 +1,6 @@
-"""Rounds on a corpus against rounds in memory: seconds a non-zero, and how they grow with the size.
+"""Rounds on a corpus against rounds in memory: seconds a non-zero, and how they grow.
 
-    python benchmarks/out_of_core.py                          # a small corpus, in a temporary folder
+    python benchmarks/out_of_core.py              # a small corpus, in a temporary folder
     python benchmarks/out_of_core.py --rows 2000000 --folder /tmp/zipf --limit 2
 
 Documents of some 100 different words are drawn from groups, with word frequencies by Zipf's law,
@@ -157,9 +157,7 @@ def main():
     args = parser.parse_args()
     if args.fit:
         limit = args.limit
-        return fit(
-            args.fit, share=args.share, rounds=args.rounds, n_jobs=args.jobs, limit=limit
-        )
+        return fit(args.fit, share=args.share, rounds=args.rounds, n_jobs=args.jobs, limit=limit)
     if args.sizes:
         return growth(args)
     with tempfile.TemporaryDirectory() as place:

@@ -62,7 +62,7 @@ class Shard:
     @property
     def n_bytes(self) -> int:
         """What the views take in memory."""
-        return sum(path.stat().st_size for v in self.views for path in self._files(v))
+        return sum(info.st_size for view in self.views for info in self._stats(view))
 
     def _files(self, view: StoredView) -> list[Path]:
         names = ("indptr", "indices", "data") if view.sparse else ("values",)
@@ -81,7 +81,8 @@ class Shard:
         before = self._stamp(view)
         if _sound.get((self.folder, view.name)) == before:
             rows.has_canonical_format = True
-            return rows
+            known: CSR = rows
+            return known
         sound = sound_csr(rows, f"corpus, {self.folder.name}, view {view.name!r}: ")
         if sound is rows:
             _sound[self.folder, view.name] = before
@@ -89,8 +90,17 @@ class Shard:
 
     def _stamp(self, view: StoredView) -> list[tuple[int, ...]]:
         """Return what changes if somebody writes to the files of a view."""
-        found = [path.stat() for path in self._files(view)]
+        found = self._stats(view)
         return [(info.st_ino, info.st_size, info.st_mtime_ns) for info in found]
+
+    def _stats(self, view: StoredView) -> list[os.stat_result]:
+        """Return what the system says of the files of a view."""
+        try:
+            return [path.stat() for path in self._files(view)]
+        except OSError as error:
+            raise ValueError(
+                f"the corpus is damaged: {error.filename} cannot be read ({error})"
+            ) from error
 
     def _array(self, name: str, shape: tuple[int, ...] | None) -> Array:
         path = self.folder / f"{name}.npy"
@@ -231,9 +241,11 @@ class Corpus:
         if self.n_bytes > most:
             raise ValueError(
                 f"{what} needs all rows in memory, and those of {self.path} take "
-                f"{self.n_bytes / 1e9:.1f} GB; take some of them, such as "
-                "corpus[corpus.sample(100_000)], or use MixtureClusterer, which reads a part at a "
-                "time"
+                f"{self.n_bytes / 1e9:.1f} GB, more than the {most / 1e9:.1f} GB that are loaded "
+                "without being asked; give it a sample of the rows, "
+                "corpus[corpus.sample(100_000)], or use MixtureClusterer, MixtureClassifier, "
+                "PooledClassifier, HiddenMarkovModel or SphericalKMeans, which read a part at a "
+                "time; corpus.load(most=...) loads more"
             )
         return stacked([shard.read() for shard in self.shards])
 

@@ -49,10 +49,11 @@ class StreamedSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         latent: AdditiveLatent[Part, Theta, State, SummaryOut, Sum],
         parts: Sequence[Stored[Part]],
         theta: Theta,
+        room: int = KEPT,
     ) -> None:
         self.latent, self.parts, self.theta = latent, parts, theta
         self._kept: dict[int, State] = {}
-        self._room = KEPT if latent.n_turns > 1 else 0
+        self._room = room if latent.n_turns > 1 else 0  # bytes
         self._next: tuple[Clock, Sum] | None = None  # what the first turn of a round learns from
         self._clock: Clock | None = None  # of the last step
 
@@ -131,7 +132,7 @@ class _Total(Generic[Sum]):
 
 
 def n_bytes(state: Any) -> int:
-    """Return what the arrays of a state take in memory; parameters that it refers to do not count."""
+    """Return what the arrays of a state take in memory, without the parameters behind it."""
     total = 0
     for value in vars(state).values():
         if isinstance(value, np.ndarray):

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_choice, check_number
-from coem.estimators._restarts import RestartFit
 from coem.corpus import Corpus
+from coem.estimators._restarts import RestartFit
 from coem.input import read_rows, read_views
 from coem.kernels import threads
 from coem.latent.chain import Chain, ChainStats, ChainTheta

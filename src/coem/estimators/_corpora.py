@@ -1,12 +1,13 @@
-"""What estimators do with a corpus: join what is said of its parts, and refuse what is too large."""
+"""What estimators do with a corpus: they join the results of its parts, if these fit in memory."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from coem.corpus import MOST_IN_MEMORY, Corpus
 from coem.typing import Array
+from coem.views import Views
 
 
 def check_result(n_rows: int, row_bytes: float) -> None:
@@ -32,6 +33,13 @@ def joined(results: Iterable[Array], n_rows: int) -> Array:
         out[done : done + len(found)] = found
         done += len(found)
     return out
+
+
+def over_shards(rows: Views | Corpus, work: Callable[[Views], Array]) -> Array:
+    """Return what `work` makes of rows; of a corpus, one shard after the other."""
+    if isinstance(rows, Views):
+        return work(rows)
+    return joined((work(shard.read()) for shard in rows.shards), len(rows))
 
 
 def refuse_corpus(X: Any, method: str) -> None:

@@ -16,7 +16,7 @@ from coem.engine import LocalEngine
 from coem.estimators._angles import nearest
 from coem.estimators._concepts import arrays_of, consensus, drawer
 from coem.estimators._restarts import Rows
-from coem.estimators._sphere_task import StoredTask, WholeTask
+from coem.estimators._sphere_task import SphereTask, StateT, StoredTask, WholeTask
 from coem.estimators._types import Precision, Seed
 from coem.families import VonMisesFisher
 from coem.families.base import AnyFamily
@@ -137,16 +137,25 @@ class SphereFit(Saves, BaseEstimator):
             "seeds": seeds,
             "names": self.view_names_,
         }
-        task: WholeTask | StoredTask
-        if isinstance(part, StoredRows):
-            task = StoredTask(PartedSphere(part.n_views, self.n_clusters), part=part, **plan)
-        else:
-            task = WholeTask(Sphere(part.n_views, self.n_clusters), part=part, **plan)
         with LocalEngine(self.n_jobs) as engine:
-            results = [run.end for run in drive(task, engine)]
-            self._keep_best(task, results, engine)
+            if isinstance(part, StoredRows):
+                parted = PartedSphere(part.n_views, self.n_clusters)
+                fell = self._run(StoredTask(parted, part=part, **plan), part, engine)
+            else:
+                whole = Sphere(part.n_views, self.n_clusters)
+                fell = self._run(WholeTask(whole, part=part, **plan), part, engine)
             sizes = self._set_labels(part, engine)
-        self._warn(np.flatnonzero(sizes == 0).tolist(), results[self.best_run_].fell)
+        self._warn(np.flatnonzero(sizes == 0).tolist(), fell)
+
+    def _run(self, task: SphereTask[StateT], part: Rows, engine: Engine) -> float:
+        """Run all restarts and keep the best; return by how much its objective fell."""
+        results = [run.end for run in drive(task, engine)]
+        self._keep_best(task, results)
+        concepts = arrays_of(results[self.best_run_].theta)
+        self.cluster_centers_ = self._by_view(concepts)
+        agreed = consensus(part, concepts, self.view_labels_, engine)
+        self.consensus_centers_ = self._by_view(agreed)
+        return results[self.best_run_].fell
 
     def _say_sample(self, n_sample: int, n_rows: int) -> None:
         """Set how many rows the starts are drawn from, and say so if they are a sample."""
@@ -155,9 +164,7 @@ class SphereFit(Saves, BaseEstimator):
             warn = f"starts are drawn from {n_sample:,} of {n_rows:,} rows, chosen by their content"
             sys.stderr.write(f"{type(self).__name__}: {warn}\n")
 
-    def _keep_best(
-        self, task: WholeTask | StoredTask, results: Sequence[Result[Concepts]], engine: Engine
-    ) -> None:
+    def _keep_best(self, task: SphereTask[Any], results: Sequence[Result[Concepts]]) -> None:
         """Set the fitted attributes from the best run."""
         self.runs_ = run_records(results, task.seeds)
         self.best_run_ = best_of([result.objective for result in results])
@@ -166,10 +173,6 @@ class SphereFit(Saves, BaseEstimator):
         self.view_labels_ = task.labels[self.best_run_]
         self.objective_, self.n_iter_ = best.objective, len(self.history_)
         self.converged_ = best.converged
-        concepts = arrays_of(best.theta)
-        self.cluster_centers_ = self._by_view(concepts)
-        agreed = consensus(task.part, concepts, self.view_labels_, engine)
-        self.consensus_centers_ = self._by_view(agreed)
         self._n_features_out = self.n_clusters
 
     def _by_view(self, values: Sequence[Array]) -> dict[str, Array]:

@@ -195,7 +195,6 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
         A row that is empty in every view is at a right angle to all clusters.
         """
-
         if isinstance(X, Corpus):
             check_result(len(X), 8 * self.n_clusters)
 

@@ -80,7 +80,7 @@ class SequenceRows(StoredRows):
         choices = self.encoding.choices
         if self.kinds is None or choices is None:
             return np.zeros(len(self.offsets) - 1, dtype=bool)
-        known = ~choices.all(axis=1)[self.kinds]
+        known = np.asarray(~choices.all(axis=1))[self.kinds]
         return np.logical_or.reduceat(known, self.offsets[:-1])
 
     def _draw(self, among: Array) -> Array:

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coem.families.base import check_values
 from coem.corpus import Corpus
+from coem.families.base import check_values
 from coem.input import read_rows, read_views
 from coem.io.loaded import need, widths_of
 from coem.io.model_file import Saves
