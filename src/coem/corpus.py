@@ -10,6 +10,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from errno import ENOMEM
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, overload
@@ -107,6 +108,8 @@ class Shard:
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
+            if isinstance(error, OSError) and error.errno == ENOMEM:
+                raise MemoryError(f"there is no room to map {path}") from error
             raise ValueError(f"the corpus is damaged: {path} cannot be read ({error})") from error
         if shape is not None and array.shape != shape:
             raise ValueError(
@@ -211,7 +214,9 @@ class Corpus:
                 pieces.append(shard.read_rows(rows[order[first:last]] - lo))
         if not pieces:
             return self.shards[0].read_rows(slice(0, 0))
-        return stacked(pieces)[np.argsort(order, kind="stable")]
+        found = stacked(pieces)
+        in_order = bool((rows[1:] >= rows[:-1]).all())
+        return found if in_order else found[np.argsort(order, kind="stable")]
 
     def sample(self, n: int, seed: int = 0, among: Array | None = None) -> Array:
         """Return the numbers of `n` rows, drawn by their content, in order; all if there are fewer.

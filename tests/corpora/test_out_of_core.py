@@ -1,16 +1,20 @@
 """Mixtures and classifiers: a fit to a corpus is the fit to the same rows in memory."""
 
-import os
-import signal
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
+import coem.engine.corpus as engine_corpus
+import coem.estimators._corpora as corpora
+import coem.estimators._labels_of_corpora as labels_of_corpora
 import coem.estimators._unlabelled as unlabelled
 import coem.latent.stored as latent_stored
 from coem import MixtureClassifier, MixtureClusterer, Not, PooledClassifier
+from coem.engine import LocalEngine
 from coem.families import Bernoulli, Categorical, Gaussian, MixtureOf, Multinomial, VonMisesFisher
+from coem.io import checkpoint
 from coem.run_coupling import RunCoupling
 from coem.schedules import Linear
 from tests.corpora.stores import K, N, groups, stored, views_of
@@ -83,10 +87,8 @@ def test_states_that_are_kept_change_nothing(both, monkeypatch, room):
         K, init="random", random_state=0, max_iter=4, tol=0, evidence="fixed", dtype=np.float64
     )
     truth = model.fit(views).objective_
-    import coem.engine.corpus as engine
-
-    defaults = (*engine.StreamedSession.__init__.__defaults__[:-1], room)
-    monkeypatch.setattr(engine.StreamedSession.__init__, "__defaults__", defaults)
+    session = partial(engine_corpus.StreamedSession, room=room)
+    monkeypatch.setattr("coem.engine.local.StreamedSession", session)
     assert model.fit(corpus).objective_ == pytest.approx(truth, rel=1e-12)
 
 
@@ -189,11 +191,9 @@ def test_what_a_model_says_of_a_corpus_is_what_it_says_of_its_rows(both):
 def test_results_that_do_not_fit_in_memory_are_refused(both, monkeypatch):
     views, corpus = both("words")
     model = MixtureClusterer(K, random_state=0, max_iter=2, tol=0).fit(views)
-    import coem.estimators._corpora as corpora
-
     monkeypatch.setattr(corpora, "MOST_IN_MEMORY", 8 * N)
     assert len(model.predict(corpus)) == N
-    with pytest.raises(ValueError, match="the result for 420 rows would take.*a part of the rows"):
+    with pytest.raises(ValueError, match=r"the result for 420 rows would take.*a part"):
         model.predict_proba(corpus)
     with pytest.raises(ValueError, match="the result for 420 rows would take"):
         model.read(corpus)
@@ -201,7 +201,7 @@ def test_results_that_do_not_fit_in_memory_are_refused(both, monkeypatch):
 
 def test_coupled_runs_and_batches_do_not_take_a_corpus(both):
     _, corpus = both("words")
-    with pytest.raises(ValueError, match="coupling_of_runs .* does not take a corpus"):
+    with pytest.raises(ValueError, match=r"coupling_of_runs .* does not take a corpus"):
         MixtureClusterer(K, n_init=2, coupling_of_runs=RunCoupling("rows")).fit(corpus)
     with pytest.raises(ValueError, match=r"for shard in corpus.shards: model.partial_fit"):
         MixtureClusterer(K).partial_fit(corpus)
@@ -224,7 +224,7 @@ def test_a_bad_value_is_named_by_its_row_in_the_corpus(both):
 
 
 def test_a_fit_that_gathers_in_one_component_starts_again(both, monkeypatch):
-    views, corpus = both("words")
+    _, corpus = both("words")
     monkeypatch.setattr(unlabelled, "GATHERED", 0.0)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -235,38 +235,53 @@ def test_a_fit_that_gathers_in_one_component_starts_again(both, monkeypatch):
 # -- checkpoints -------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a child")
-def test_a_fit_that_was_killed_goes_on_to_the_same_bits(both, tmp_path, monkeypatch):
+class Stopped(Exception):
+    pass
+
+
+class Breaking(LocalEngine):
+    """An engine that fails in the middle of a round."""
+
+    def __init__(self, calls):
+        super().__init__(1)
+        self.calls = calls
+
+    def open_parts(self, latent, parts, theta):
+        session = super().open_parts(latent, parts, theta)
+        for name in ("e_step", "m_step"):
+            setattr(session, name, partial(self.count, getattr(session, name)))
+        return session
+
+    def count(self, step, *args):
+        self.calls -= 1
+        if self.calls < 0:
+            raise Stopped
+        return step(*args)
+
+
+@pytest.mark.parametrize("calls", [1, 4, 8, 13])
+def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(both, tmp_path, monkeypatch, calls):
+    monkeypatch.setattr(checkpoint, "THRIFT", 0)
     _, corpus = both("words", "gaps")
     settings = {"max_iter": 6, "tol": 0, "random_state": 0}
     truth = MixtureClusterer(K, **settings).fit(corpus)
     model = MixtureClusterer(K, checkpoint=tmp_path / "state", **settings)
-    child = os.fork()
-    if child == 0:
-        from coem.io import checkpoint
-
-        monkeypatch.setattr(checkpoint, "SHARE", np.inf, raising=False)
-        model._look_on = None
-        keep = checkpoint.Checkpoint.keep
-
-        def killed(self, run):
-            inner = keep(self, run)
-
-            def at_round(theta, past, over):
-                inner(theta, past, over)
-                if len(past.history) == 3:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            return at_round
-
-        checkpoint.Checkpoint.keep = killed
-        model.fit(corpus)
-        os._exit(0)
-    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
-    again = model.fit(corpus)
-    assert again.objective_ == truth.objective_
+    with pytest.raises(Stopped):
+        model.set_params(engine=Breaking(calls)).fit(corpus)
+    again = model.set_params(engine=None).fit(corpus)
     assert [r.objective for r in again.history_] == [r.objective for r in truth.history_]
     np.testing.assert_array_equal(again.theta_["words"], truth.theta_["words"])
+
+
+def test_a_checkpoint_of_another_corpus_is_refused(both, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "THRIFT", 0)
+    _, corpus = both("words", "gaps")
+    other = stored(tmp_path / "other", views_of("words", "gaps", seed=1))
+    model = MixtureClusterer(K, checkpoint=tmp_path / "state", max_iter=6, tol=0, random_state=0)
+    with pytest.raises(Stopped):
+        model.set_params(engine=Breaking(8)).fit(corpus)
+    with pytest.raises(ValueError, match="other data"):
+        model.set_params(engine=None).fit(other)
 
 
 # -- labels ------------------------------------------------------------------------------------
@@ -327,11 +342,9 @@ def test_a_pool_learns_from_a_corpus_as_from_rows_in_memory(both, weighted):
 
 
 def test_choices_on_a_large_corpus_are_made_on_a_sample_with_every_class(both, monkeypatch):
-    import coem.estimators._labels_of_corpora as labels_of_corpora
-
     monkeypatch.setattr(labels_of_corpora, "SAMPLE", 60)
     monkeypatch.setattr(labels_of_corpora, "LEAST", 4)
-    views, corpus = both("words", "points")
+    _, corpus = both("words", "points")
     y = labels("plain")
     y[[row for row in range(N) if y[row] == 2][4:]] = None
     model = PooledClassifier().fit(corpus, y)
@@ -339,6 +352,6 @@ def test_choices_on_a_large_corpus_are_made_on_a_sample_with_every_class(both, m
     assert model.score(corpus, groups()) > 0.6
     with pytest.raises(ValueError, match="cv: labelled rows of a corpus"):
         PooledClassifier(cv=[(np.arange(300), np.arange(300, N))]).fit(corpus, y)
+    resp = np.full((N, 3), 1 / 3)
     with pytest.raises(ValueError, match="init: responsibilities of all rows of a corpus"):
-        resp = np.full((N, 3), 1 / 3)
         MixtureClassifier(init=resp, calibrate=True).fit(corpus, y)

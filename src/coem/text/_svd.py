@@ -71,7 +71,9 @@ class WholeRows:
         """
         images = self._images[1:]
         done = sum(image.shape[1] for image in images)
-        image = np.hstack([*images, _product(self._rows, basis[:, done:])])
+        if done < basis.shape[1]:
+            images = [*images, _product(self._rows, basis[:, done:])]
+        image = np.hstack(images)
         return _inner(image, image)
 
 
