@@ -1,11 +1,13 @@
 """Engines for tests: each breaks a habit that only works within one process."""
 
 import pickle
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 
 from coem.engine import LocalEngine
+from coem.engine.corpus import KEPT, StreamedSession
 from coem.engine.sessions import PartedSession
 
 
@@ -72,10 +74,37 @@ class ForgetfulSession(PartedSession):
                 self.n_lost += 1
 
 
+@dataclass(frozen=True)
+class Pickled:
+    """A partition that is stored."""
+
+    n_rows: int
+    content: bytes
+
+    def load(self):
+        return pickle.loads(self.content)
+
+
+class StoringEngine(CutEngine):
+    """An engine that stores all partitions, and keeps `room` bytes of their states."""
+
+    def __init__(self, n_parts=2, room=KEPT):
+        super().__init__(n_parts)
+        self.room = room
+
+    def session(self, latent, pieces, theta):
+        stored = [Pickled(piece.n_rows, pickle.dumps(piece)) for piece in pieces]
+        return StreamedSession(latent, stored, theta, self.room)
+
+
 ENGINES = {
     "threads": lambda: LocalEngine(2),
     "two parts": lambda: CutEngine(2),
     "pickles, seven parts": lambda: PicklingEngine(7),
     "forgets, one part": lambda: ForgetfulEngine(1),
     "forgets, seven parts": lambda: ForgetfulEngine(7),
+    "stores, one part": lambda: StoringEngine(1),
+    "stores, seven parts": lambda: StoringEngine(7),
+    "stores, keeps some states": lambda: StoringEngine(7, room=2000),
+    "stores, keeps no state": lambda: StoringEngine(3, room=0),
 }

@@ -10,7 +10,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from errno import ENOMEM
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, overload
@@ -24,6 +24,8 @@ from coem.views import Views
 
 MANIFEST = "corpus.json"
 SCHEMA = 1
+_sound: dict[tuple[Path, str], Any] = {}  # views of shards that were checked, and their stamps
+
 MOST_IN_MEMORY = 1 << 32  # bytes that `Corpus.load` takes without being asked
 
 
@@ -49,6 +51,10 @@ class Shard:
         """Return the views, mapped into memory and checked."""
         return Views._of({view.name: self._matrix(view) for view in self.views})
 
+    def read_rows(self, rows: Rows) -> Views:
+        """Return some rows of the views; a slice is mapped and not copied."""
+        return self.read()[rows]
+
     @property
     def keys(self) -> Array:
         """A number for each row that stands for its content: see `coem.views.row_keys`."""
@@ -57,7 +63,7 @@ class Shard:
     @property
     def n_bytes(self) -> int:
         """What the views take in memory."""
-        return sum(path.stat().st_size for v in self.views for path in self._files(v))
+        return sum(info.st_size for view in self.views for info in self._stats(view))
 
     def _files(self, view: StoredView) -> list[Path]:
         names = ("indptr", "indices", "data") if view.sparse else ("values",)
@@ -73,13 +79,37 @@ class Shard:
         # Not by the constructor, which reads the arrays before they are checked.
         rows: Any = sp.csr_matrix(shape, dtype=data.dtype)
         rows.indptr, rows.indices, rows.data = indptr, indices, data
-        return sound_csr(rows, f"corpus, {self.folder.name}, view {view.name!r}: ")
+        before = self._stamp(view)
+        if _sound.get((self.folder, view.name)) == before:
+            rows.has_canonical_format = True
+            known: CSR = rows
+            return known
+        sound = sound_csr(rows, f"corpus, {self.folder.name}, view {view.name!r}: ")
+        if sound is rows:
+            _sound[self.folder, view.name] = before
+        return sound
+
+    def _stamp(self, view: StoredView) -> list[tuple[int, ...]]:
+        """Return what changes if somebody writes to the files of a view."""
+        found = self._stats(view)
+        return [(info.st_ino, info.st_size, info.st_mtime_ns) for info in found]
+
+    def _stats(self, view: StoredView) -> list[os.stat_result]:
+        """Return what the system says of the files of a view."""
+        try:
+            return [path.stat() for path in self._files(view)]
+        except OSError as error:
+            raise ValueError(
+                f"the corpus is damaged: {error.filename} cannot be read ({error})"
+            ) from error
 
     def _array(self, name: str, shape: tuple[int, ...] | None) -> Array:
         path = self.folder / f"{name}.npy"
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
+            if isinstance(error, OSError) and error.errno == ENOMEM:
+                raise MemoryError(f"there is no room to map {path}") from error
             raise ValueError(f"the corpus is damaged: {path} cannot be read ({error})") from error
         if shape is not None and array.shape != shape:
             raise ValueError(
@@ -139,7 +169,7 @@ class Corpus:
         """What the rows would take in memory."""
         return sum(shard.n_bytes for shard in self.shards)
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """A number that stands for all that the corpus holds."""
         return str(self.manifest["digest"])
@@ -161,12 +191,16 @@ class Corpus:
     def __getitem__(self, key: Any) -> "Corpus | Views":
         """Return a corpus of some views (a list of names), or some rows (any other key)."""
         if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
-            return self if tuple(key) == self.names else Corpus(self.path, key)
+            return self if tuple(key) == self.names else self._some(key)
         return self.take(np.arange(len(self))[key])
+
+    def _some(self, names: list[str]) -> "Corpus":
+        """Return a corpus of some views."""
+        return Corpus(self.path, names)
 
     def rows(self, lo: int, hi: int) -> Views:
         """Return rows `lo` to `hi`; those of one shard are mapped and not copied."""
-        pieces = [shard.read()[a:b] for shard, a, b in self._spans(lo, hi)]
+        pieces = [shard.read_rows(slice(a, b)) for shard, a, b in self._spans(lo, hi)]
         return pieces[0] if len(pieces) == 1 else stacked(pieces)
 
     def take(self, rows: Array) -> Views:
@@ -177,10 +211,12 @@ class Corpus:
         for shard, (lo, hi) in zip(self.shards, pairwise(self.bounds), strict=True):
             first, last = np.searchsorted(rows[order], [lo, hi])
             if last > first:
-                pieces.append(shard.read()[rows[order[first:last]] - lo])
+                pieces.append(shard.read_rows(rows[order[first:last]] - lo))
         if not pieces:
-            return stacked([shard.read()[:0] for shard in self.shards[:1]])
-        return stacked(pieces)[np.argsort(order, kind="stable")]
+            return self.shards[0].read_rows(slice(0, 0))
+        found = stacked(pieces)
+        in_order = bool((rows[1:] >= rows[:-1]).all())
+        return found if in_order else found[np.argsort(order, kind="stable")]
 
     def sample(self, n: int, seed: int = 0, among: Array | None = None) -> Array:
         """Return the numbers of `n` rows, drawn by their content, in order; all if there are fewer.
@@ -193,10 +229,10 @@ class Corpus:
             own = np.arange(lo, lo + shard.n_rows)
             if among is not None:
                 own = among[slice(*np.searchsorted(among, [lo, lo + shard.n_rows]))]
-            lots = np.concatenate([best[0], _lots(shard.keys[own - lo], seed)])
+            drawn = np.concatenate([best[0], lots(shard.keys[own - lo], seed)])
             rows = np.concatenate([best[1], own])
-            kept = np.lexsort((rows, lots))[:n]
-            best = lots[kept], rows[kept]
+            kept = np.lexsort((rows, drawn))[:n]
+            best = drawn[kept], rows[kept]
         return np.sort(best[1])
 
     def load(self, most: int = MOST_IN_MEMORY, *, what: str = "this model") -> Views:
@@ -210,9 +246,11 @@ class Corpus:
         if self.n_bytes > most:
             raise ValueError(
                 f"{what} needs all rows in memory, and those of {self.path} take "
-                f"{self.n_bytes / 1e9:.1f} GB; take some of them, such as "
-                "corpus[corpus.sample(100_000)], or use MixtureClusterer, which reads a part at a "
-                "time"
+                f"{self.n_bytes / 1e9:.1f} GB, more than the {most / 1e9:.1f} GB that are loaded "
+                "without being asked; give it a sample of the rows, "
+                "corpus[corpus.sample(100_000)], or use MixtureClusterer, MixtureClassifier, "
+                "PooledClassifier, HiddenMarkovModel or SphericalKMeans, which read a part at a "
+                "time; corpus.load(most=...) loads more"
             )
         return stacked([shard.read() for shard in self.shards])
 
@@ -232,18 +270,19 @@ def open_corpus(path: str | os.PathLike[str]) -> Corpus:
 
 def stacked(pieces: list[Views]) -> Views:
     """Return the rows of several views with the same names, one below the other, copied."""
-    return Views._of({name: _below([p[name] for p in pieces]) for name in pieces[0].names})
+    return Views._of({name: below([p[name] for p in pieces]) for name in pieces[0].names})
 
 
-def _below(parts: list[Matrix]) -> Matrix:
+def below(parts: Sequence[Matrix]) -> Matrix:
+    """Return the rows of several matrices of the same kind, one below the other, copied."""
     if is_sparse(parts[0]):
         rows: CSR = sp.vstack(parts, format="csr")
         return rows
     return np.concatenate([np.asarray(part) for part in parts])
 
 
-def _lots(keys: Array, seed: int) -> Array:
-    """Return random numbers that depend on the content of rows alone (splitmix64)."""
+def lots(keys: Array, seed: int = 0) -> Array:
+    """Return random numbers, uint64, that depend on 64-bit keys alone (splitmix64)."""
     with np.errstate(over="ignore"):
         z = keys.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(seed + 1)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -66,8 +66,11 @@ def _compared(estimator: BaseEstimator, views: RowsT, named: Any, *, reset: bool
 def as_rows(X: Any) -> Any:
     """Return `X` as something that rows can be taken from, whatever model it is for.
 
-    Several views become `Views`, a sparse matrix CSR. Anything else stays as it is.
+    Several views become `Views`, a sparse matrix CSR, and a corpus is loaded, unless it is too
+    large. Anything else stays as it is.
     """
+    if isinstance(X, Corpus):
+        return X.load(what="this function")
     if is_several(X):
         return as_views(X)
     return sound_csr(X, "X: ") if sp.issparse(X) else X

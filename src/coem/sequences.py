@@ -173,7 +173,18 @@ def _misfit(sizes: Array, n_rows: int) -> str:
 
 
 def read_states(y: Any, offsets: Array, k: int) -> Array | None:
-    """Return which states every row may have, (n, k) of bool, or None if no row has a label.
+    """Return which states every row may have, (n, k) of bool, or None if no row has a label."""
+    codes = read_codes(y, offsets, k)
+    return None if codes is None else choices_of_codes(k)[codes]
+
+
+def choices_of_codes(k: int) -> Array:
+    """Return which states the codes of `read_codes` allow, (k + 1, k) of bool."""
+    return np.vstack([np.eye(k, dtype=bool), np.ones((1, k), dtype=bool)])
+
+
+def read_codes(y: Any, offsets: Array, k: int) -> Array | None:
+    """Return the state of every row, `k` for a row without a label; None if no row has one.
 
     `y` has the state of each row, or -1 (or NaN) for a row without a label: one array for all rows,
     or a list with one array per sequence, which is None if no row of it has a label.
@@ -192,7 +203,7 @@ def read_states(y: Any, offsets: Array, k: int) -> Array | None:
         )
     if unknown.all():
         return None
-    return np.asarray(unknown[:, np.newaxis] | (states[:, np.newaxis] == np.arange(k)))
+    return np.where(unknown, k, states).astype(np.int32)
 
 
 def _labels(y: Any, offsets: Array) -> Array:

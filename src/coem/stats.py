@@ -19,6 +19,13 @@ class Stats:
         """Return the statistics of both sets of rows."""
         return self._fieldwise(lambda name, mine: _add(mine, getattr(other, name)))
 
+    def __iadd__(self, other: Self) -> Self:
+        """Return the statistics of both sets of rows, in the memory of the first where it fits.
+
+        For sums that nobody else holds: ``total += more`` needs no memory beside the two.
+        """
+        return self._fieldwise(lambda name, mine: _add_to(mine, getattr(other, name)))
+
     def scaled(self, factor: float) -> Self:
         """Return the statistics with every row's weight multiplied by ``factor``."""
         return self._fieldwise(lambda _, mine: _scale(mine, factor))
@@ -69,6 +76,19 @@ def _add(mine: Any, other: Any) -> Any:
     if isinstance(mine, tuple):
         return tuple(_add(a, b) for a, b in zip(mine, other, strict=True))
     return mine + other
+
+
+def _add_to(mine: Any, other: Any) -> Any:
+    if isinstance(mine, tuple):
+        return tuple(_add_to(a, b) for a, b in zip(mine, other, strict=True))
+    if isinstance(mine, Stats) and other is not None:
+        mine += other
+        return mine
+    if isinstance(mine, np.ndarray) and isinstance(other, np.ndarray):
+        fits = mine.shape == other.shape and np.result_type(mine, other) == mine.dtype
+        if fits and mine.flags.writeable:
+            return np.add(mine, other, out=mine)
+    return _add(mine, other)
 
 
 def _scale(value: Any, factor: float) -> Any:

@@ -26,6 +26,7 @@ from coem.latent.chain import Chain
 from coem.latent.emissions import Emissions
 from coem.latent.markov import Markov
 from coem.latent.mixture import Mixture
+from coem.latent.parted_sphere import PartedSphere
 from coem.latent.registry import ADDITIVE, WHOLE
 from coem.latent.sequences import Sequences
 from coem.latent.sphere import Sphere
@@ -33,7 +34,7 @@ from coem.latent.traffic import TrafficFlow
 from coem.latent.weights import WEIGHTS
 from coem.posterior import RULES
 from coem.protocols import AdditiveLatent, Clock, Latent, Session
-from coem.schedules import Linear
+from coem.schedules import Constant, Linear
 from tests.engines import ENGINES, uneven
 from tests.pairs import pairwise
 
@@ -114,14 +115,20 @@ def chain(hard, start, *, blanks=False, labels=False, left_right=False, families
     return latent, part, latent.maximise(first, latent.unknown(), 0, clock, state)
 
 
-def sphere(n_views):
-    _, views = rows()
+def sphere(n_views, kind=Sphere, *, n_clusters=K, blanks=False, start="parameters"):
+    group, views = rows()
+    rng = np.random.default_rng(1)
     unit = VonMisesFisher(dtype=np.float64)
     encoded = tuple(unit.split(X)[0] for X in (views[0], views[2])[-n_views:])
-    latent = Sphere(n_views, K)
-    first = encoded[-1][:K]
-    start = latent.begin(first.toarray() if sp.issparse(first) else first)
-    return latent, Partition(encoded, block_rows=32), start
+    latent = kind(n_views, n_clusters)
+    empty = rng.random((N, n_views)) < 0.2 if blanks else None
+    weight = rng.integers(3, size=N).astype(float) if blanks else None
+    given = group if start == "labels" else None
+    part = Partition(encoded, empty, weight, None, given, block_rows=32)
+    if start == "labels":
+        return latent, part, latent.unknown()
+    first = encoded[-1][:n_clusters]
+    return latent, part, latent.begin(first.toarray() if sp.issparse(first) else first)
 
 
 def aspect(beta_priors):
@@ -168,6 +175,11 @@ CASES = {
     "chain of mixtures": lambda: chain(False, "shares", blanks=True, families=HIDDEN),
     "sphere one view": lambda: sphere(1),
     "sphere two views": lambda: sphere(2),
+    "parted sphere one view": lambda: sphere(1, PartedSphere),
+    "parted sphere two views": lambda: sphere(2, PartedSphere),
+    "parted sphere with blanks": lambda: sphere(2, PartedSphere, blanks=True),
+    "parted sphere labels": lambda: sphere(2, PartedSphere, start="labels"),
+    "parted sphere many clusters": lambda: sphere(2, PartedSphere, n_clusters=12, blanks=True),
     "aspect": lambda: aspect((0.0, 0.0)),
     "aspect with priors": lambda: aspect((0.2, 0.1)),
     "traffic": traffic,
@@ -335,6 +347,27 @@ def test_engines_agree(name, engine):
         assert mine.free_energy == pytest.approx(theirs.free_energy, rel=1e-10)
     if "forgets" in engine:
         assert session.n_lost > 0
+
+
+@pytest.mark.parametrize("blanks", [False, True])
+@pytest.mark.parametrize("n_clusters", [K, 12, 20])
+@pytest.mark.parametrize("n_views", [1, 2])
+def test_both_forms_of_spherical_k_means_are_the_same(n_views, n_clusters, blanks):
+    case = {"n_clusters": n_clusters, "blanks": blanks}
+    rounds = {"eta": Constant(1.0), "beta": Constant(1.0), "max_iter": 8, "tol": 0.0}
+    moves = {}
+    for kind in (Sphere, PartedSphere):
+        latent, part, theta = sphere(n_views, kind, **case)
+        seen = moves[kind] = []
+        monitor = lambda record, summary, seen=seen: seen.append(  # noqa: E731
+            (*record.log_likelihood, record.agreement_rate, *flat(summary.moves))
+        )
+        with LocalEngine(1) as engine:
+            em(latent, engine.open(latent, part, theta), **rounds, monitor=monitor)
+    for one, other in zip(*moves.values(), strict=True):
+        np.testing.assert_allclose(one, other, **TOL)
+    if n_clusters == 20 and n_views == 2:
+        assert any(len(seen) > n_views + 1 for seen in moves[Sphere])
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n.split()[0] in WHOLE])

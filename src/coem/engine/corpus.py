@@ -49,10 +49,11 @@ class StreamedSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         latent: AdditiveLatent[Part, Theta, State, SummaryOut, Sum],
         parts: Sequence[Stored[Part]],
         theta: Theta,
+        room: int = KEPT,
     ) -> None:
         self.latent, self.parts, self.theta = latent, parts, theta
         self._kept: dict[int, State] = {}
-        self._room = KEPT if latent.n_turns > 1 else 0
+        self._room = room if latent.n_turns > 1 else 0  # bytes
         self._next: tuple[Clock, Sum] | None = None  # what the first turn of a round learns from
         self._clock: Clock | None = None  # of the last step
 
@@ -68,16 +69,14 @@ class StreamedSession(Generic[Part, Theta, State, SummaryOut, Sum]):
     def e_step(self, clock: Clock) -> SummaryOut:
         """Infer the states of all rows, and return their summary."""
         self._next, self._clock = None, clock  # frees old statistics before there are new ones
-        summary: Any = None
-        stats: Any = None
+        summary, stats = _Total[Any](), _Total[Sum]()
         for i, part in enumerate(read_ahead(self.parts)):
             state, seen = look(self.latent, part, self.theta, self._kept.pop(i, None), clock)
-            summary = seen if summary is None else summary + seen
-            learnt = self.latent.gather(part, self.theta, 0, clock, state)
-            stats = learnt if stats is None else stats + learnt
+            summary.add(seen)
+            stats.add(self.latent.gather(part, self.theta, 0, clock, state))
             self._keep(i, state)
-        self._next = clock, stats
-        return cast(SummaryOut, summary)
+        self._next = clock, stats.value
+        return cast(SummaryOut, summary.value)
 
     def m_step(self, turn: int, clock: Clock) -> None:
         """Infer the states of all rows, unless that was done, and do the M step of a turn."""
@@ -95,20 +94,49 @@ class StreamedSession(Generic[Part, Theta, State, SummaryOut, Sum]):
 
     def _gather(self, turn: int, clock: Clock) -> Sum:
         """Return the statistics of all rows for the M step of a turn."""
-        total: Any = None
+        total = _Total[Sum]()
         for i, part in enumerate(read_ahead(self.parts)):
             kept = self._kept.pop(i, None)
             state, stats = collect(self.latent, part, self.theta, kept, turn, clock)
-            total = stats if total is None else total + stats
+            total.add(stats)
             self._keep(i, state)
-        return cast(Sum, total)
+        return total.value
 
     def _keep(self, i: int, state: State) -> None:
         """Keep a state for the next turn, if there is room for it."""
-        if self._room and sum(map(_n_bytes, self._kept.values())) + _n_bytes(state) <= self._room:
+        if self._room and sum(map(n_bytes, self._kept.values())) + n_bytes(state) <= self._room:
             self._kept[i] = state
 
 
-def _n_bytes(state: Any) -> int:
-    """Return what the arrays of a state take in memory."""
-    return sum(value.nbytes for value in vars(state).values() if isinstance(value, np.ndarray))
+class _Total(Generic[Sum]):
+    """A sum of statistics. From the second term on, it grows in its own memory."""
+
+    def __init__(self) -> None:
+        self._value: Sum | None = None
+        self._is_own = False  # the first term may share memory with a state
+
+    @property
+    def value(self) -> Sum:
+        """The sum, which has a term at least."""
+        assert self._value is not None
+        return self._value
+
+    def add(self, term: Sum) -> None:
+        """Add a term."""
+        if self._value is None:
+            self._value = term
+        elif not self._is_own:
+            self._value, self._is_own = self._value + term, True
+        else:
+            self._value += term
+
+
+def n_bytes(state: Any) -> int:
+    """Return what the arrays of a state take in memory, without the parameters behind it."""
+    total = 0
+    for value in vars(state).values():
+        if isinstance(value, np.ndarray):
+            total += value.nbytes
+        elif hasattr(value, "__dict__"):  # labels in the place of responsibilities
+            total += n_bytes(value)
+    return total

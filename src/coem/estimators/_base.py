@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.corpus import Corpus
 from coem.coupling import as_coupling
+from coem.estimators._corpora import joined
 from coem.estimators._params import MixtureParams
 from coem.estimators._views_model import ViewsModel
 from coem.evidence import Speaking, listen, warn_silent
@@ -159,13 +160,19 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
 
     def _map_blocks(self, X: Any, work: Callable[[Fitted, Block], Array]) -> Array:
         """Return the results of `work` on every block of `X`, joined in the order of the rows."""
-        rows, fitted = self._rows(X), self._fitted()
+        return self._map_rows(self._rows(X), work)
+
+    def _map_rows(
+        self, rows: Partition | StoredRows, work: Callable[[Fitted, Block], Array]
+    ) -> Array:
+        """Return what `_map_blocks` returns, for rows that are checked."""
+        fitted = self._fitted()
 
         def each(part: Partition) -> Array:
             return np.concatenate(threads.spread(lambda block: work(fitted, block), part.blocks))
 
         with self._engine() as engine:
-            return np.concatenate(list(engine.each_part(each, rows.parts())))
+            return joined(engine.each_part(each, rows.parts()), rows.n_rows)
 
     def _infer(self, X: Any, y: Any, sample_weight: Any) -> tuple[Partition, MixtureState, Clock]:
         """Return rows with their weights and labels, their posteriors, and the clock of the fit."""

@@ -1,35 +1,49 @@
 """How a hidden Markov model is fitted: its start, its runs, and the attributes that a fit sets."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_choice
+from coem.corpus import Corpus
 from coem.coupling import Joint
+from coem.engine.sessions import WholeSession
 from coem.estimators._base import BaseMixture
 from coem.estimators._chain_model import ChainModel
 from coem.estimators._restarts import Draw, RestartTask, Starts, warn_dead_components
 from coem.estimators._starts import as_responsibilities
 from coem.families.named import shape_of
-from coem.initialise import INITS, Init, Start, starter
+from coem.initialise import INITS, Init, Start, starter, stored_starter
 from coem.initialise.chains import draw_parts, in_numbers, in_order, pin, to_labels
 from coem.io.checkpoint import Checkpoint
 from coem.io.packing import ChainPacking, flat_theta
 from coem.kernels import chain as kernel
+from coem.kernels import threads
 from coem.latent.chain import Chain, ChainState, ChainSummary, ChainTheta, numbered
 from coem.latent.markov import MarkovTheta
 from coem.latent.mixture import Mixture
 from coem.latent.sequences import SequenceBlock, Sequences
-from coem.protocols import Engine
+from coem.latent.stored_sequences import SequenceRows
+from coem.protocols import Clock, Engine
 from coem.runs import Phase, drive
 from coem.schedules import Constant, as_schedule, max_rounds
-from coem.sequences import naming_impossible, naming_sequences, read_states, read_weights
-from coem.typing import Array, Matrix, Rng
+from coem.sequences import (
+    choices_of_codes,
+    naming_impossible,
+    naming_sequences,
+    read_codes,
+    read_weights,
+)
+from coem.typing import Array, Rng
 
 ChainTask = RestartTask[ChainTheta, ChainState, ChainSummary, Sequences]
 
+
+ChainRows = Sequences | SequenceRows
+"""All sequences of a fit, in memory or in a corpus."""
 
 CHAIN_INITS = ("auto", "segments", *INITS)
 
@@ -37,7 +51,7 @@ CHAIN_INITS = ("auto", "segments", *INITS)
 class ChainFit(ChainModel):
     """The fit of `HiddenMarkovModel`."""
 
-    def _read(self, X: Any, y: Any, lengths: Any, sequence_weight: Any) -> Sequences:
+    def _read(self, X: Any, y: Any, lengths: Any, sequence_weight: Any) -> ChainRows:
         """Check the parameters and the sequences, and return the rows encoded."""
         self._check_params()
         views, offsets = self._views(X, lengths, reset=True)
@@ -47,12 +61,24 @@ class ChainFit(ChainModel):
             )
         weight = read_weights(sequence_weight, len(offsets) - 1)
         weight = None if weight is None else np.repeat(weight, np.diff(offsets))
-        allowed = read_states(y, offsets, self.n_components)
+        codes = read_codes(y, offsets, self.n_components)
+        choices, markov = choices_of_codes(self.n_components), MarkovTheta.of(*self._first_markov())
         with naming_sequences(offsets):
-            encoded = self._encode(views, reset=True, weight=weight)
-        part = Sequences(*encoded, weight, allowed, offsets=offsets)
+            if isinstance(views, Corpus):
+                rows = self._survey(views, weight)
+                encoding = replace(rows.encoding, choices=choices)
+                known = rows.corpus, encoding, weight, codes, rows.empty
+                stored = SequenceRows(*known, offsets=offsets)
+                outlines = [part.outline() for part in stored.parts()]
+                part: ChainRows = stored
+            else:
+                encoded = self._encode(views, reset=True, weight=weight)
+                allowed = None if codes is None else choices[codes]
+                part = Sequences(*encoded, weight, allowed, offsets=offsets)
+                outlines = [part]
         with naming_impossible():
-            _check_possible(part, MarkovTheta.of(*self._first_markov()))
+            for outline in outlines:
+                _check_possible(outline, markov)
         return part
 
     def _fit_whole(self, X: Any, y: Any, lengths: Any, sequence_weight: Any) -> None:
@@ -61,7 +87,7 @@ class ChainFit(ChainModel):
         if saved:
             saved.clear()
 
-    def _fit(self, part: Sequences) -> Checkpoint[ChainTheta] | None:
+    def _fit(self, part: ChainRows) -> Checkpoint[ChainTheta] | None:
         """Run EM from all starts, keep the best run, and label the rows.
 
         Return the checkpoint, to be cleared when the estimator is complete, or None.
@@ -69,7 +95,9 @@ class ChainFit(ChainModel):
         chain = self._chain()
         saved = self._open_checkpoint(ChainPacking(chain), lambda: self._data(part))
         with saved or nullcontext(), self._engine() as engine, naming_impossible():
-            seeds, begin = self._draw(self._starts(part), self.random_state, engine, saved)
+            starts = self._starts(part, engine)
+            self._say_sample(starts, part.n_rows)
+            seeds, begin = self._draw(starts, self.random_state, engine, saved)
             beta = as_schedule(self.beta, "beta")
             task: ChainTask = RestartTask(
                 latent=chain,
@@ -92,27 +120,30 @@ class ChainFit(ChainModel):
         self._warn(best, "states")
         return saved
 
-    def _set_labels(self, part: Sequences, engine: Engine) -> None:
+    def _set_labels(self, part: ChainRows, engine: Engine) -> None:
         """Set the states of the rows and their shares, and warn of states without rows."""
         fitted = self._fitted()
 
-        def work(block: SequenceBlock) -> tuple[Array, Array]:
+        def work(block: SequenceBlock) -> tuple[Array, Array, Array]:
             states, proba = fitted.read(block)
-            return states, block.row_weight() @ proba
+            weight = block.row_weight()
+            return states, weight @ proba, np.bincount(states, weight, minlength=proba.shape[1])
 
-        states, masses = zip(*engine.map(work, part.sequence_blocks), strict=True)
+        def each(own: Sequences) -> list[tuple[Array, Array, Array]]:
+            return threads.spread(work, own.sequence_blocks)
+
+        found = [block for blocks in engine.each_part(each, part.parts()) for block in blocks]
+        states, masses, numbers = zip(*found, strict=True)
         self.labels_ = np.concatenate(states)
         mass = np.asarray(sum(masses))
         self.weights_ = mass / mass.sum() if mass.sum() > 0 else np.full(len(mass), 1 / len(mass))
-        if self.posterior == "hard":  # a state is dead if no path goes through it
-            weight = np.concatenate([block.row_weight() for block in part.sequence_blocks])
-            mass = np.bincount(self.labels_, weight, minlength=len(mass))
-        warn_dead_components(mass, part.n_rows, "states")
+        # With hard posteriors, a state is dead if no path goes through it.
+        dead_by = np.asarray(sum(numbers)) if self.posterior == "hard" else mass
+        warn_dead_components(dead_by, part.n_rows, "states")
 
-    def _data(self, part: Sequences) -> list[Matrix | None]:
+    def _data(self, part: ChainRows) -> list[Any]:
         """Return all that a fit depends on beside its parameters, for a checkpoint."""
-        parts: list[Matrix | None] = [*part.views, part.empty, part.weight, part.allowed]
-        parts.append(part.offsets)
+        parts: list[Any] = [*part.content(), part.offsets]
         if isinstance(self.init, ChainModel | BaseMixture):
             theta = self._theta_of(self.init)
             parts += [*flat_theta(theta.of_views), *vars(theta.of_chain).values()]
@@ -122,31 +153,56 @@ class ChainFit(ChainModel):
 
     # -- starts ------------------------------------------------------------------------------
 
-    def _starts(self, part: Sequences) -> Starts[ChainTheta]:
+    def _starts(self, part: ChainRows, engine: Engine) -> Starts[ChainTheta]:
         """Return the given start, or starts that are drawn as `init` says."""
         chain = self._chain()
         if isinstance(self.init, str):
             check_choice("init", self.init, CHAIN_INITS)
-            return Starts(self._named_start(chain, part), self.n_init, early=self.init != "random")
+            draw, early = self._named_start(chain, part, engine), self.init != "random"
+            return Starts(draw, self.n_init, early, part.sample.n_rows if early else part.n_rows)
         if isinstance(self.init, ChainModel | BaseMixture):
             theta = self._theta_of(self.init)
             return Starts(lambda rng: Start(theta), 1)
         resp = as_responsibilities(self.init, part.n_rows, self.n_components)
         return Starts(lambda rng: Start(chain.unknown(), resp), 1)
 
-    def _named_start(self, chain: Chain, part: Sequences) -> Draw[ChainTheta]:
+    def _named_start(self, chain: Chain, rows: ChainRows, engine: Engine) -> Draw[ChainTheta]:
         """Return a function that draws emissions; start and transitions are those of the user.
 
         Transitions are not estimated from the partition: those that it does not show would have a
-        probability of zero, and EM would never find them.
+        probability of zero, and EM would never find them. For a corpus, the M step on what is
+        drawn is done here, on the sample: the start has parameters.
         """
         markov = MarkovTheta.of(*self._first_markov())
-        order = in_order(chain.prior.can_follow)
+        order, part = in_order(chain.prior.can_follow), rows.sample
         if self.init == "segments" or (self.init == "auto" and order is not None):
-            return self._parts_start(chain, part, markov, order)
+            draw = self._parts_start(chain, part, markov, order)
+        else:
+            draw = self._mixture_start(chain, rows, markov, engine)
+        if not isinstance(rows, SequenceRows):
+            return draw
+
+        def learnt(rng: Rng) -> Start[ChainTheta]:
+            start = draw(rng)
+            if start.given is None:
+                return start
+            session = WholeSession(chain, part.starting_from(start.given), start.theta)
+            session.m_step(0, Clock(0, (1.0,), 1.0))
+            return Start(session.theta)
+
+        return learnt
+
+    def _mixture_start(
+        self, chain: Chain, rows: ChainRows, markov: MarkovTheta, engine: Engine
+    ) -> Draw[ChainTheta]:
+        """Return a function that draws emissions as a mixture does, and numbers them by labels."""
         mixture = Mixture(chain.emissions, chain.n_components, Joint(), dtype=chain.dtype)
         name: Init = "spherical" if self.init == "auto" else self.init
-        of_mixture = starter(mixture, part, name)
+        part = rows.sample
+        if name == "random" and isinstance(rows, SequenceRows):
+            of_mixture = stored_starter(mixture, rows, name, engine, Clock(0, (1.0,), 1.0))
+        else:
+            of_mixture = starter(mixture, part, name)
 
         def draw(rng: Rng) -> Start[ChainTheta]:
             theta, given = of_mixture(rng)

@@ -8,8 +8,10 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_number
+from coem.corpus import Corpus
 from coem.estimators._chain_model import ChainModel
 from coem.estimators._contributions import log_odds
+from coem.estimators._corpora import check_result
 from coem.estimators._features import FeatureMethods
 from coem.estimators._types import Seed
 from coem.latent.fitted_chain import FittedChain
@@ -53,6 +55,8 @@ class ChainMethods(FeatureMethods, ChainModel):
         The state of the largest probability need not be the one of the best path, which `predict`
         returns.
         """
+        if isinstance(X, Corpus):
+            check_result(len(X), 8 * self.n_components)
         return np.concatenate(self._map_sequences(X, lengths, FittedChain.proba))
 
     def score_samples(self, X: Any, lengths: Any = None) -> Array:
@@ -78,8 +82,8 @@ class ChainMethods(FeatureMethods, ChainModel):
 
     def bic(self, X: Any, lengths: Any = None) -> float:
         """Return the Bayesian information criterion on `X`; lower is better."""
-        rows = self._map_sequences(X, lengths, lambda _, block: block.n_rows)
-        return -2 * self.score(X, lengths=lengths) + self._n_parameters() * float(np.log(sum(rows)))
+        n_rows = int(read_sequences(X, lengths)[1][-1])
+        return -2 * self.score(X, lengths=lengths) + self._n_parameters() * float(np.log(n_rows))
 
     def _n_parameters(self) -> int:
         """Return the number of free parameters, including start probabilities and transitions."""
@@ -143,6 +147,7 @@ class ChainMethods(FeatureMethods, ChainModel):
         check_is_fitted(self)
         if self.n_components < 2:
             raise ValueError("explain compares two states, and the model has only one")
+        X = X.load(what="explain") if isinstance(X, Corpus) else X
         found = self._map_sequences(X, lengths, self._explain_block)
         return [row for rows in found for row in rows]
 

@@ -9,12 +9,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_choice, check_number
+from coem.corpus import Corpus
 from coem.estimators._restarts import RestartFit
-from coem.input import read_views
+from coem.input import read_rows, read_views
+from coem.kernels import threads
 from coem.latent.chain import Chain, ChainStats, ChainTheta
 from coem.latent.fitted_chain import FittedChain
 from coem.latent.markov import Markov, MarkovTheta
 from coem.latent.sequences import SequenceBlock, Sequences
+from coem.latent.stored import Encoding
+from coem.latent.stored_sequences import SequenceRows
 from coem.online import Running
 from coem.schedules import as_schedule
 from coem.sequences import (
@@ -107,22 +111,40 @@ class ChainModel(RestartFit, ABC):
         """Return new sequences, checked and encoded."""
         check_is_fitted(self)
         views, offsets = self._views(X, lengths, reset=False)
+        assert isinstance(views, Views)
         with naming_sequences(offsets):
             return Sequences(*self._encode(views, reset=False), offsets=offsets)
 
-    def _views(self, X: Any, lengths: Any, *, reset: bool) -> tuple[Views, Array]:
+    def _views(self, X: Any, lengths: Any, *, reset: bool) -> tuple[Views | Corpus, Array]:
         """Return the rows of all sequences, and where the sequences begin."""
         rows, offsets = read_sequences(X, lengths)
+        if isinstance(rows, Corpus):
+            return read_rows(self, rows, reset=reset), offsets
         named = X[0] if is_list_of_sequences(X) else None
         return read_views(self, rows, reset=reset, named=named), offsets
+
+    def _rows(self, X: Any, lengths: Any) -> Sequences | SequenceRows:
+        """Return new sequences, checked and encoded; those of a corpus stay there."""
+        if not isinstance(X, Corpus):
+            return self._part(X, lengths)
+        check_is_fitted(self)
+        corpus, offsets = self._views(X, lengths, reset=False)
+        assert isinstance(corpus, Corpus)
+        families = tuple(self.families_[name] for name in corpus.names)
+        encoding = Encoding(families, np.zeros(len(families), dtype=bool))
+        return SequenceRows(corpus, encoding, offsets=offsets)
 
     def _map_sequences(
         self, X: Any, lengths: Any, work: Callable[[FittedChain, SequenceBlock], Found]
     ) -> list[Found]:
         """Return the results of `work` on all sequences, in their order."""
-        part, fitted = self._part(X, lengths), self._fitted()
+        rows, fitted = self._rows(X, lengths), self._fitted()
+
+        def each(part: Sequences) -> list[Found]:
+            return threads.spread(lambda block: work(fitted, block), part.sequence_blocks)
+
         with self._engine() as engine, naming_impossible():
-            return engine.map(lambda block: work(fitted, block), part.sequence_blocks)
+            return [found for part in engine.each_part(each, rows.parts()) for found in part]
 
 
 def _probabilities(name: str, given: Any, shape: tuple[int, ...]) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 from coem.checks import undo_on_error
 from coem.estimators._chain_fit import ChainFit
 from coem.estimators._chain_methods import ChainMethods
+from coem.estimators._corpora import refuse_corpus
 from coem.estimators._online import warn_faded
 from coem.latent.chain import ChainStats
 from coem.latent.sequences import Sequences
@@ -44,6 +45,7 @@ class ChainOnline(ChainFit, ChainMethods):
             The estimator.
         """
         self._check_params()
+        refuse_corpus(X, "partial_fit")
         step = as_step(self.step)
         if not hasattr(self, "theta_"):
             weight = _first_weight(X, lengths, sequence_weight, step.n_rows)

@@ -1,7 +1,6 @@
 """Methods of fitted clusterers: assignments, and probabilities that other groupings support."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,8 +8,10 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from coem.calibration import best_limit, bounded, matching_limit
-from coem.checks import check_weight
+from coem.checks import check_weight, undo_on_error
+from coem.corpus import Corpus
 from coem.estimators._methods import MixtureMethods
+from coem.latent.block import Block
 from coem.latent.fitted import Fitted
 from coem.latent.shared_rows import translated
 from coem.typing import Array
@@ -46,6 +47,7 @@ class ClustererMethods(MixtureMethods):
         """Return the mean log likelihood of the rows, all views together; larger is better."""
         return float(self.score_samples(X).mean())
 
+    @undo_on_error
     def calibrate(self, X: Any, others: Sequence[Any], sample_weight: Any = None) -> Self:
         """Make `predict_proba` as sure as other groupings of the same rows support.
 
@@ -73,17 +75,17 @@ class ClustererMethods(MixtureMethods):
             The estimator, with `calibration_`.
         """
         check_is_fitted(self)
-        weight = check_weight(sample_weight, as_views(X))
-        part = self._part(X)
-        groupings = [_codes(other, part.n_rows, place) for place, other in enumerate(others)]
+        weight = check_weight(sample_weight, X if isinstance(X, Corpus) else as_views(X))
+        there = self._rows(X)
+        n_rows = there.n_rows
+        groupings = [_codes(other, n_rows, place) for place, other in enumerate(others)]
         if not groupings:
             raise ValueError("others is empty: calibrate needs another grouping of the rows")
-        fitted = replace(self._fitted(), limit=np.inf)
-        with self._engine() as engine:
-            log_proba = np.concatenate(engine.map(fitted.log_proba, part.blocks))
-        labels, rows = log_proba.argmax(axis=1), np.arange(part.n_rows)
+        self.__dict__.pop("calibration_", None)  # so that the evidence has no limit
+        log_proba = self._map_rows(there, Fitted.log_proba)
+        blank = self._map_rows(there, _is_blank)
+        labels, rows = log_proba.argmax(axis=1), np.arange(n_rows)
         target = translated(labels, groupings, self._n_components(), weight)
-        blank = np.zeros(len(rows), bool) if part.empty is None else part.empty.all(axis=1)
         counts = np.where(blank, 0.0, 1.0 if weight is None else weight)
         total = max(float(counts.sum()), np.finfo(float).tiny)
         support = float(counts @ target[rows, labels] / total)
@@ -107,6 +109,12 @@ class ClustererMethods(MixtureMethods):
 
     def _limit(self) -> float:
         return float(self.calibration_.limit) if hasattr(self, "calibration_") else np.inf
+
+
+def _is_blank(fitted: Fitted, block: Block) -> Array:
+    """Return which rows of a block are empty in every view."""
+    nothing = np.zeros(block.n_rows, dtype=bool)
+    return nothing if block.empty is None else np.asarray(block.empty.all(axis=1))
 
 
 def _codes(labels: Any, n_rows: int, place: int) -> Array:

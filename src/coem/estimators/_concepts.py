@@ -1,6 +1,9 @@
 """Concept vectors: given ones, drawn ones, and those that the views agree on."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,10 @@ from coem.initialise import seeder
 from coem.kernels.lloyd import Lloyd, unit_rows
 from coem.latent.block import Partition
 from coem.latent.sphere import Concepts
+from coem.latent.stored import StoredRows
+from coem.protocols import Engine
 from coem.sparse import sound_csr
+from coem.stats import Stats
 from coem.typing import Array, Matrix, Rng, is_sparse
 
 INITS = ("k-means++", "rows")
@@ -71,7 +77,9 @@ def arrays_of(theta: Concepts) -> list[Array]:
     return arrays
 
 
-def consensus(part: Partition, concepts: list[Array], labels: Array) -> list[Array]:
+def consensus(
+    rows: Partition | StoredRows, concepts: list[Array], labels: Array, engine: Engine
+) -> list[Array]:
     """Return the consensus vectors of every view, Eq. 11.
 
     `labels` (n_rows, n_views) are the partitions of the views. A cluster on which the views agree
@@ -81,9 +89,29 @@ def consensus(part: Partition, concepts: list[Array], labels: Array) -> list[Arr
         return concepts
     top = labels.max(axis=1, keepdims=True)
     agreed = (labels == np.where(labels < 0, -1, top)).all(axis=1)
-    centres = []
-    for v, own in enumerate(concepts):
-        rows = Lloyd(part.views[v], [], len(own))
-        lengths = rows.sum_rows(np.where(agreed, labels[:, v], -1), part.weight)
-        centres.append(unit_rows(rows.sums, lengths, own, own.dtype))
-    return centres
+    # Given to the rows as their start, so that each part has its own.
+    given = np.where(agreed[:, np.newaxis], labels, -1).T
+
+    def work(part: Partition) -> Sums:
+        return Sums(tuple(_sums(part, v, len(own)) for v, own in enumerate(concepts)))
+
+    total = reduce(add, engine.each_part(work, rows.parts(given)))
+    return [
+        unit_rows(sums, np.sqrt(np.einsum("ij,ij->i", sums, sums)), own, own.dtype)
+        for sums, own in zip(total.views, concepts, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Sums(Stats):
+    """Sums of rows by cluster, (n_clusters, n_features), for every view."""
+
+    views: tuple[Array, ...]
+
+
+def _sums(part: Partition, v: int, n_clusters: int) -> Array:
+    """Return the sums of the rows of a view over the clusters that they are given."""
+    assert part.given is not None
+    rows = Lloyd(part.views[v], [], n_clusters)
+    rows.sum_rows(part.given[v].astype(np.int32), part.weight)
+    return rows.sums

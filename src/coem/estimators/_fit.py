@@ -66,9 +66,10 @@ class MixtureFit(BaseMixture, RestartFit):
         saved = self._open_checkpoint(MixturePacking(mixture), lambda: self._data(part))
         with saved or nullcontext(), self._engine() as engine:
             if drawn is None:
-                drawn = self._draw(
-                    self._starts(part, lesson, engine), self.random_state, engine, saved
-                )
+                starts = self._starts(part, lesson, engine)
+                self._say_sample(starts, part.n_rows)
+                drawn = self._draw(starts, self.random_state, engine, saved)
+                del starts  # frees what early starts are drawn from
             seeds, begin = drawn
             task = self._task(mixture, part, begin, len(seeds), saved)
             results = [run.end for run in drive(task, engine)]

@@ -118,10 +118,12 @@ class LabelledMixture(ExplainMixin, MixtureFit):
         mixture, (rows, taught) = self._mixture(), lesson
         if isinstance(part, StoredRows):
             part = part.take(rows)
+        n_rows = int(taught.any(axis=1).sum())
         if np.bincount(self.component_classes_).max() == 1:
-            return Starts(lambda rng: Start(prime(mixture, part, taught.astype(mixture.dtype))), 1)
+            resp = taught.astype(mixture.dtype)
+            return Starts(lambda rng: Start(prime(mixture, part, resp)), 1, n_rows=n_rows)
         draw = prime_apart(mixture, part, taught, self.init)
-        return Starts(lambda rng: Start(draw(rng)), self.n_init)
+        return Starts(lambda rng: Start(draw(rng)), self.n_init, n_rows=n_rows)
 
     def _name_components(
         self, part: Rows, lesson: Lesson | None, unannealed: Callable[[], MixtureTheta]

@@ -9,9 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_number
 from coem.estimators._base import BaseMixture
+from coem.estimators._corpora import check_result
 from coem.estimators._features import FeatureMethods
 from coem.estimators._types import Seed
-from coem.latent.block import Block
+from coem.kernels import threads
+from coem.latent.block import Block, Partition
 from coem.latent.fitted import Fitted, Reading
 from coem.typing import Array, Matrix
 from coem.views import Views
@@ -62,9 +64,14 @@ class MixtureMethods(FeatureMethods, BaseMixture):
             `view_proba`, `disagreement` and `log_likelihood`, as `view_proba`, `disagreement` and
             `score_samples` return them; and `empty` (n_rows, n_views).
         """
-        part, fitted = self._part(X), self._fitted()
+        rows, fitted = self._rows(X), self._fitted()
+        check_result(rows.n_rows, 8 * self._n_components() * (1 + len(self.view_names_)))
+
+        def each(part: Partition) -> list[Reading]:
+            return threads.spread(fitted.read, part.blocks)
+
         with self._engine() as engine:
-            found = engine.map(fitted.read, part.blocks)
+            found = [block for part in engine.each_part(each, rows.parts()) for block in part]
         return Reading(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
     # -- likelihoods and criteria ------------------------------------------------------------

@@ -7,6 +7,7 @@ import numpy as np
 
 from coem.checks import check_weight
 from coem.estimators._base import BaseMixture
+from coem.estimators._corpora import refuse_corpus
 from coem.estimators._restarts import DEAD
 from coem.latent.block import Partition
 from coem.latent.mixture import Expected
@@ -23,6 +24,7 @@ class OnlineMixin(BaseMixture):
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit the first batch; for each later batch, do one round with running statistics."""
         self._check_params()
+        refuse_corpus(X, "partial_fit")
         step = as_step(self.step)
         if not hasattr(self, "weights_"):
             self.fit(X, y, sample_weight=self._first_weight(X, y, sample_weight, step.n_rows))

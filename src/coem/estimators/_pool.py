@@ -1,4 +1,4 @@
-"""How a pool finds the weights of its models, and what its features say."""
+"""How a pool finds the weights of its models."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from coem.calibration import floored, pool, pool_settings
+from coem.calibration import pool, pool_settings
 from coem.estimators._held_out import Split, held_out, like, splits_of
 from coem.estimators._labelled import RULE
-from coem.estimators._linear import LinearModel, features_of
+from coem.estimators._linear import LinearModel, encoded, fit_linear, scale_of
+from coem.estimators._pool_checks import check_exact
 from coem.estimators._unlabeled_weight import ENOUGH, WEIGHTS, best_weight
 from coem.estimators.classifier import MixtureClassifier
 from coem.labels import Knowledge, deal
@@ -104,8 +105,10 @@ class Votes:
     log_proba_new: Array  # the same by fits without the rows
 
 
-def vote(mixture: MixtureClassifier, ballot: Ballot) -> Votes:
-    """Fit the mixture to all rows, and to each fold.
+def vote(
+    mixture: MixtureClassifier, ballot: Ballot, X: Any, labels: Array, sample_weight: Array | None
+) -> Votes:
+    """Fit the mixture to all rows, `X` with their labels and weights, and to each fold.
 
     Every weight of unlabelled rows is tried on the folds if it has to be found; the predictions
     of the best one are kept, so that nothing is fitted twice.
@@ -125,8 +128,31 @@ def vote(mixture: MixtureClassifier, ballot: Ballot) -> Votes:
         _progress(mixture, "folds without the held-out rows", splits)
         new = ballot.ask(like(mixture, unlabeled_weight=best, verbose=0), splits, stay=False)
     fitted = like(mixture, unlabeled_weight=best)
-    fitted.fit(ballot.views, ballot.knowledge.labels(), sample_weight=ballot.weight)
+    fitted.fit(X, labels, sample_weight=sample_weight)
     return Votes(fitted, table, splits, tries[best], new)
+
+
+def regress(ballot: Ballot, found: Votes, C: float) -> tuple[LinearModel, list[Array]]:
+    """Return the regression on all labelled rows, and what others say of each fold."""
+    families, silent = found.mixture.families_, found.mixture.silent_views_
+    speaking = [name for name in ballot.views.names if name not in silent]
+    matrices = {name: encoded(families[name], ballot.views, name) for name in speaking}
+    scales = {name: scale_of(families[name], X, ballot.weight) for name, X in matrices.items()}
+    features = {name: scales[name].features(X) for name, X in matrices.items()}
+
+    def fitted(train: Array) -> LinearModel:
+        some = {name: X[train] for name, X in features.items()}
+        mass = None if ballot.weight is None else ballot.weight[train]
+        codes = ballot.knowledge.codes[train]
+        return fit_linear(scales, some, codes, mass, len(ballot.knowledge.classes), C)
+
+    answers = []
+    for fold, (train, test) in enumerate(found.splits):
+        rows = np.setdiff1d(np.intersect1d(ballot.labelled, train), test)
+        check_exact(ballot.knowledge, rows, f"cv, fold {fold}: ")
+        some = {name: X[test] for name, X in features.items()}
+        answers.append(fitted(rows).log_proba(some))
+    return fitted(ballot.labelled), answers
 
 
 def _progress(mixture: MixtureClassifier, what: str, splits: Sequence[Split]) -> None:
@@ -226,69 +252,3 @@ def find_shares(log_proba: Array, ballot: Ballot) -> Array:
         if change < 1e-8:
             break
     return np.asarray(shares)
-
-
-def explained(
-    mixture: MixtureClassifier,
-    linear: LinearModel,
-    weights: Array,
-    log_change: Array,
-    views: Views,
-    votes: Sequence[Array],
-    log_proba: Array,
-) -> list[Bunch]:
-    """Return which features speak for the best class of each row, against the second best.
-
-    `weights` (n_rows, 2) are what mixture and regression count in each row.
-    """
-    pairs = np.argsort(-log_proba, axis=1, kind="stable")[:, :2]
-    weights = _within_the_floor(weights, votes[0], pairs)
-    features = features_of(linear.scales, mixture.families_, views)
-    found = []
-    for i, told in enumerate(mixture.explain_pairs(views, pairs)):
-        best, second = pairs[i].tolist()
-        of_mixture, of_linear = weights[i].tolist()
-        bias = of_linear * linear.intercept + log_change
-        prior = of_mixture * told.prior + float(bias[best] - bias[second])
-        parts = {}
-        for name, part in told.views.items():
-            parts[name] = Bunch(
-                features=part.features,
-                contributions=of_mixture * part.contributions,
-                rest=of_mixture * part.rest,
-            )
-            if name in features:
-                columns, terms = linear.terms(name, features[name][[i]])
-                add = of_linear * (terms[:, best] - terms[:, second])
-                parts[name] = _added(parts[name], columns, add)
-        total = sum(float(np.sum(part.contributions)) + part.rest for part in parts.values())
-        found.append(
-            Bunch(
-                label=told.label,
-                against=told.against,
-                log_odds=prior + total,
-                prior=prior,
-                views=parts,
-            )
-        )
-    return found
-
-
-def _within_the_floor(weights: Array, vote: Array, pairs: Array) -> Array:
-    """Return weights with which the terms of the mixture come to its floored vote."""
-    best, second = np.take_along_axis(vote, pairs, axis=1).T
-    least_best, least_second = floored(np.stack([best, second]))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = (least_best - least_second) / (best - second)
-    return np.asarray(
-        weights * np.column_stack([np.where(ratio > 0, ratio, 1.0), np.ones(len(best))])
-    )
-
-
-def _added(part: Bunch, columns: Array, terms: Array) -> Bunch:
-    """Return the part of a view with the terms of some columns added."""
-    both = np.concatenate([part.features, columns]).astype(np.intp)
-    features, place = np.unique(both, return_inverse=True)
-    values = np.concatenate([part.contributions, terms])
-    sums = np.bincount(place, weights=values, minlength=len(features))
-    return Bunch(features=features, contributions=sums, rest=part.rest)

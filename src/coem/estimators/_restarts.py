@@ -1,5 +1,6 @@
 """Fits with restarts: seeds, starts, checkpoints, and the attributes that the best run sets."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -56,6 +57,7 @@ class Starts(NamedTuple, Generic[Theta]):
     draw: Draw[Theta]  # draws one start
     n_runs: int
     early: bool = False  # draw all starts before the first run
+    n_rows: int | None = None  # that they are drawn from; None for all rows
 
 
 class Drawn(NamedTuple, Generic[Theta]):
@@ -97,6 +99,17 @@ class RestartTask(Task[Theta, State, SummaryOut], Generic[Theta, State, SummaryO
 
 class RestartFit(ViewsModel):
     """What the fits of mixtures and chains have in common."""
+
+    n_start_rows_: int
+
+    def _say_sample(self, starts: Starts[Theta], n_rows: int) -> None:
+        """Set how many rows the starts are drawn from, and say so if they are a sample."""
+        self.n_start_rows_ = n_rows if starts.n_rows is None else starts.n_rows
+        if self.verbose and self.n_start_rows_ < n_rows:
+            sys.stderr.write(
+                f"{type(self).__name__}: starts are drawn from {self.n_start_rows_:,} of "
+                f"{n_rows:,} rows, chosen by their content\n"
+            )
 
     def _draw_all(
         self, starts: Starts[Theta], seeds: Sequence[int], engine: Engine

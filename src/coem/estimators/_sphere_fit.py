@@ -1,5 +1,6 @@
 """How spherical k-means is fitted: parameters, data, runs, and the attributes that a fit sets."""
 
+import sys
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
@@ -9,17 +10,23 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_dtype, check_number, check_workers
+from coem.corpus import Corpus
 from coem.em import Result
 from coem.engine import LocalEngine
 from coem.estimators._angles import nearest
 from coem.estimators._concepts import arrays_of, consensus, drawer
-from coem.estimators._sphere_task import SphereTask
+from coem.estimators._restarts import Rows
+from coem.estimators._sphere_task import SphereTask, StateT, StoredTask, WholeTask
 from coem.estimators._types import Precision, Seed
 from coem.families import VonMisesFisher
-from coem.input import read_views
+from coem.families.base import AnyFamily
+from coem.input import read_rows
 from coem.io.model_file import Saves
+from coem.kernels import threads
 from coem.latent.block import Block, Partition, any_empty
+from coem.latent.parted_sphere import PartedSphere
 from coem.latent.sphere import Concepts, Sphere
+from coem.latent.stored import SAMPLE, Encoding, StoredRows, survey
 from coem.protocols import Engine
 from coem.records import Records
 from coem.runs import (
@@ -60,6 +67,7 @@ class SphereFit(Saves, BaseEstimator):
     best_run_: int
     n_iter_: int
     converged_: bool
+    n_start_rows_: int
 
     _n_features_out: int  # for the names of the columns that `transform` returns
     _largest: int  # the cluster of rows that are empty in every view
@@ -79,6 +87,13 @@ class SphereFit(Saves, BaseEstimator):
     def _family(self) -> VonMisesFisher:
         """The family that computes cosines."""
         return VonMisesFisher(dtype=self.dtype)
+
+    def _rows(self, views: Views | Corpus, weight: Array | None) -> Rows:
+        """Return the rows of a fit as unit rows; those of a corpus stay there."""
+        if isinstance(views, Views):
+            return Partition(*self._encode(views), weight)
+        families, empty = survey(views, [self._family] * len(views.names), self.dtype)
+        return StoredRows(views, _all_of(families), weight, None, empty)
 
     def _encode(self, views: Views) -> tuple[tuple[Matrix, ...], Array | None]:
         """Return the unit rows of every view, and which of them are empty."""
@@ -102,33 +117,54 @@ class SphereFit(Saves, BaseEstimator):
 
     # -- fit ---------------------------------------------------------------------------------
 
-    def _fit(self, part: Partition) -> None:
+    def _fit(self, part: Rows) -> None:
         """Run all restarts, keep the best, label the rows, and warn if something went wrong."""
         mass = _mass(part)
         self._check_enough_rows(mass)
-        draw = drawer(self.init, self.n_clusters, part.views[-1], mass)
+        sample = _sample(part, mass)
+        self._say_sample(sample.n_rows, part.n_rows)
+        draw = drawer(self.init, self.n_clusters, sample.views[-1], _mass(sample))
         seeds = draw_seeds(self.random_state, self.n_init if isinstance(self.init, str) else 1)
-        patience = 1 if self.patience and len(part.views) == 1 else self.patience
-        task = SphereTask(
-            latent=Sphere(len(part.views), self.n_clusters),
-            n_runs=len(seeds),
-            eta=Constant(1.0),
-            beta=Constant(1.0),
-            phases=[Phase(self.max_iter, 0.0, patience)],
-            label=type(self).__name__,
-            verbose=self.verbose,
-            part=part,
-            draw=draw,
-            seeds=seeds,
-            names=self.view_names_,
-        )
+        patience = 1 if self.patience and part.n_views == 1 else self.patience
+        plan: dict[str, Any] = {
+            "n_runs": len(seeds),
+            "eta": Constant(1.0),
+            "beta": Constant(1.0),
+            "phases": [Phase(self.max_iter, 0.0, patience)],
+            "label": type(self).__name__,
+            "verbose": self.verbose,
+            "draw": draw,
+            "seeds": seeds,
+            "names": self.view_names_,
+        }
         with LocalEngine(self.n_jobs) as engine:
-            results = [run.end for run in drive(task, engine)]
-            self._keep_best(task, results)
+            if isinstance(part, StoredRows):
+                parted = PartedSphere(part.n_views, self.n_clusters)
+                fell = self._run(StoredTask(parted, part=part, **plan), part, engine)
+            else:
+                whole = Sphere(part.n_views, self.n_clusters)
+                fell = self._run(WholeTask(whole, part=part, **plan), part, engine)
             sizes = self._set_labels(part, engine)
-        self._warn(np.flatnonzero(sizes == 0).tolist(), results[self.best_run_].fell)
+        self._warn(np.flatnonzero(sizes == 0).tolist(), fell)
 
-    def _keep_best(self, task: SphereTask, results: Sequence[Result[Concepts]]) -> None:
+    def _run(self, task: SphereTask[StateT], part: Rows, engine: Engine) -> float:
+        """Run all restarts and keep the best; return by how much its objective fell."""
+        results = [run.end for run in drive(task, engine)]
+        self._keep_best(task, results)
+        concepts = arrays_of(results[self.best_run_].theta)
+        self.cluster_centers_ = self._by_view(concepts)
+        agreed = consensus(part, concepts, self.view_labels_, engine)
+        self.consensus_centers_ = self._by_view(agreed)
+        return results[self.best_run_].fell
+
+    def _say_sample(self, n_sample: int, n_rows: int) -> None:
+        """Set how many rows the starts are drawn from, and say so if they are a sample."""
+        self.n_start_rows_ = n_sample if isinstance(self.init, str) else n_rows
+        if self.verbose and self.n_start_rows_ < n_rows:
+            warn = f"starts are drawn from {n_sample:,} of {n_rows:,} rows, chosen by their content"
+            sys.stderr.write(f"{type(self).__name__}: {warn}\n")
+
+    def _keep_best(self, task: SphereTask[Any], results: Sequence[Result[Concepts]]) -> None:
         """Set the fitted attributes from the best run."""
         self.runs_ = run_records(results, task.seeds)
         self.best_run_ = best_of([result.objective for result in results])
@@ -137,18 +173,15 @@ class SphereFit(Saves, BaseEstimator):
         self.view_labels_ = task.labels[self.best_run_]
         self.objective_, self.n_iter_ = best.objective, len(self.history_)
         self.converged_ = best.converged
-        concepts = arrays_of(best.theta)
-        self.cluster_centers_ = self._by_view(concepts)
-        self.consensus_centers_ = self._by_view(consensus(task.part, concepts, self.view_labels_))
         self._n_features_out = self.n_clusters
 
     def _by_view(self, values: Sequence[Array]) -> dict[str, Array]:
         return dict(zip(self.view_names_, values, strict=True))
 
-    def _set_labels(self, part: Partition, engine: Engine) -> Array:
+    def _set_labels(self, part: Rows, engine: Engine) -> Array:
         """Assign the rows, and return the weights of the clusters."""
         if len(self.view_names_) > 1:
-            labels = np.concatenate(engine.map(self._nearest, part.blocks))
+            labels = np.concatenate(_each_block(self._nearest, part, engine))
         else:  # the smallest angle is the largest cosine, by which the view was partitioned
             labels = self.view_labels_[:, 0].astype(np.intp)
         weight = np.ones(part.n_rows) if part.weight is None else part.weight
@@ -176,17 +209,43 @@ class SphereFit(Saves, BaseEstimator):
     def _map_blocks(self, X: Any, work: Callable[[Block], Array]) -> Array:
         """Return the results of `work` on every block of `X`, joined in the order of the rows."""
         check_is_fitted(self)
-        views = read_views(self, X, reset=False)
-        matrices, empty = self._encode(views)
+        views = read_rows(self, X, reset=False)
+        rows: Rows
+        if isinstance(views, Corpus):
+            family = self._family.bind_pieces([], self.dtype)
+            rows = StoredRows(views, _all_of([family] * len(views.names)))
+        else:
+            rows = Partition(*self._encode(views))
         with LocalEngine(self.n_jobs) as engine:
-            return np.concatenate(engine.map(work, Partition(matrices, empty).blocks))
+            return np.concatenate(_each_block(work, rows, engine))
 
     def _nearest(self, block: Block) -> Array:
         """Return the nearest cluster of every row of a block; -1 for rows that are empty."""
         return nearest(block, self.consensus_centers_, self._family)
 
 
-def _mass(part: Partition) -> Array:
+def _mass(part: Rows) -> Array:
     """Return the weights of the rows in the last view, zero where it is empty."""
     mass = np.ones(part.n_rows) if part.weight is None else part.weight
     return mass if part.empty is None else mass * ~part.empty[:, -1]
+
+
+def _sample(part: Rows, mass: Array) -> Partition:
+    """Return the rows that starts are drawn from: all of them, or some that a corpus draws."""
+    if not isinstance(part, StoredRows) or part.n_rows <= SAMPLE:
+        return part.sample
+    return part.take(part.corpus.sample(SAMPLE, among=np.flatnonzero(mass)))
+
+
+def _all_of(families: Sequence[AnyFamily]) -> Encoding:
+    """Return the encoding of views of which none is left out."""
+    return Encoding(tuple(families), np.zeros(len(families), dtype=bool))
+
+
+def _each_block(work: Callable[[Block], Array], rows: Rows, engine: Engine) -> list[Array]:
+    """Return the results of `work` on every block of the rows, in their order."""
+
+    def each(part: Partition) -> list[Array]:
+        return threads.spread(work, part.blocks)
+
+    return [found for part in engine.each_part(each, rows.parts()) for found in part]

@@ -96,11 +96,13 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
         if given is not None:
             return Starts(given, 1)
         mixture, init = self._mixture(), cast(Init, self.init)
+        early = self.init != "random"
         if isinstance(part, StoredRows):
             draw = stored_starter(mixture, part, init, engine, self._first_clock())
         else:
             draw = starter(mixture, part, init)
-        return Starts(draw, self.n_init, early=self.init != "random")
+        n_rows = part.sample.n_rows if early else part.n_rows
+        return Starts(draw, self.n_init, early, n_rows)
 
     def fitter(
         self, X: Any, seeds: Sequence[int], sample_weight: Any = None, n_jobs: int | None = None
@@ -132,6 +134,7 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
         part = first._read_rows(X, sample_weight)
         with LocalEngine(n_jobs) as engine:
             starts = first._starts(part, None, engine)
+            first._say_sample(starts, part.n_rows)
             drawn = dict(zip(seeds, first._draw_all(starts, seeds, engine), strict=True))
         del starts  # frees what early starts are drawn from
 

@@ -96,11 +96,11 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
         total = n_rows if weight is None else float(weight.sum())
         chosen = self._choose(corpus.take(rows), mass * (total / max(float(mass.sum()), 1.0)))
         families = [chosen[name] for name in corpus.names]
-        bound, blank, filled = survey(corpus, families, self._precision())
+        bound, empty = survey(corpus, families, self._precision())
         self.families_ = dict(zip(corpus.names, bound, strict=True))
         self._made_with = self._shape_params()
         encoding = Encoding(bound, np.zeros(len(bound), dtype=bool))
-        return StoredRows(corpus, encoding, weight, None, blank, filled)
+        return StoredRows(corpus, encoding, weight, None, empty)
 
     def _shape_params(self) -> dict[str, Any]:
         """Return the parameters that decide which parameters are fitted, and their shapes."""

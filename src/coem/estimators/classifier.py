@@ -210,7 +210,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             self.__dict__.pop(name, None)
         self.classes_, weight = knowledge.classes, check_weight(sample_weight, views)
         sizes, saved = self.components_per_class, None
-        judged = judged_rows(X, y, weight, knowledge)
+        judged = judged_rows(X, y, weight, knowledge, self, self.cv)
         set_unlabeled_weight(self, judged.X, judged.weight, judged.knowledge)
         if is_choice(sizes):
             best, table = choose(with_weight(self), *judged)

@@ -10,21 +10,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.calibration import counted, pool
 from coem.checks import check_weight, undo_on_error
-from coem.estimators._linear import LinearModel, encoded, features_of, fit_linear, scale_of
+from coem.estimators._corpora import over_shards
+from coem.estimators._labels_of_corpora import judged_rows
+from coem.estimators._linear import LinearModel, features_of
 from coem.estimators._pool import (
     NEW,
     OWN,
     Ballot,
-    Votes,
-    explained,
     find_shares,
+    regress,
     shares_of,
     vote,
     weigh,
 )
 from coem.estimators._pool_checks import check_exact, check_params, is_mixture
+from coem.estimators._pool_explain import explained
 from coem.estimators.classifier import MixtureClassifier
-from coem.input import read_views
+from coem.input import read_rows, read_views
 from coem.io.model_file import Saves
 from coem.labels import accuracy, read_knowledge
 from coem.records import Records
@@ -184,56 +186,36 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         check_params(self)
-        views = read_views(self, X, reset=True)
+        views = read_rows(self, X, reset=True)
         knowledge = read_knowledge(y, len(views))
         weight = check_weight(sample_weight, views)
         if not knowledge.certainty.any():
             raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
-        ballot = Ballot(views, knowledge, weight, self.cv)
-        check_exact(knowledge, ballot.labelled)
-        self._own_rows = np.unique(row_keys(views))
+        judged = judged_rows(views, y, weight, knowledge, self._mixture(), self.cv)
+        ballot = Ballot(judged.X, judged.knowledge, judged.weight, self.cv)
+        check_exact(knowledge, Ballot(judged.X, knowledge, weight, None).labelled)
+        self._own_rows = np.unique(over_shards(views, row_keys))
         self.classes_ = knowledge.classes
-        found = vote(self._mixture(), ballot)
+        found = vote(self._mixture(), ballot, views, knowledge.labels(), weight)
         self.mixture_, self.cv_results_ = found.mixture, found.table
         self.unlabeled_weight_ = found.mixture.unlabeled_weight_
-        self._fit_linear(views, ballot, found)
-        log_proba = self._log_proba(views)
-        if self.class_shares == "auto" and found.splits:
-            shares = find_shares(log_proba, ballot)
-            self.pool_.log_change = np.log(shares) - np.log(shares_of(ballot))
-            log_proba = log_proba + self.pool_.log_change
-        self.labels_ = self.classes_[log_proba.argmax(axis=1)]
-        return self
-
-    def _fit_linear(self, views: Views, ballot: Ballot, found: Votes) -> None:
-        """Set the regression, and how much it counts beside the mixture."""
-        families, silent = self.mixture_.families_, self.mixture_.silent_views_
-        speaking = [name for name in self.view_names_ if name not in silent]
-        matrices = {name: encoded(families[name], views, name) for name in speaking}
-        scales = {name: scale_of(families[name], X, ballot.weight) for name, X in matrices.items()}
-        features = {name: scales[name].features(X) for name, X in matrices.items()}
-
-        def fitted(train: Array) -> LinearModel:
-            some = {name: X[train] for name, X in features.items()}
-            mass = None if ballot.weight is None else ballot.weight[train]
-            codes = ballot.knowledge.codes[train]
-            return fit_linear(scales, some, codes, mass, len(self.classes_), self.C)
-
-        self.linear_ = fitted(ballot.labelled)
-        answers = []
-        for fold, (train, test) in enumerate(found.splits):
-            rows = np.setdiff1d(np.intersect1d(ballot.labelled, train), test)
-            check_exact(ballot.knowledge, rows, f"cv, fold {fold}: ")
-            some = {name: X[test] for name, X in features.items()}
-            answers.append(fitted(rows).log_proba(some))
+        self.linear_, answers = regress(ballot, found, self.C)
         self.pool_, self.held_out_ = weigh(ballot, found, answers)
+        if self.class_shares == "auto" and found.splits:
+            shares = find_shares(self._log_proba(ballot.views), ballot)
+            self.pool_.log_change = np.log(shares) - np.log(shares_of(ballot))
+        best = over_shards(views, lambda some: self._log_proba(some).argmax(axis=1))
+        self.labels_ = self.classes_[best]
+        return self
 
     def _mixture(self) -> MixtureClassifier:
         return MixtureClassifier(unlabeled_weight="auto") if self.mixture is None else self.mixture
 
     def predict(self, X: Any) -> Array:
         """Return the class of every row, of shape (n_rows,)."""
-        best = self.predict_log_proba(X).argmax(axis=1)
+        check_is_fitted(self)
+        rows = read_rows(self, X, reset=False)
+        best = over_shards(rows, lambda views: self._log_proba(views).argmax(axis=1))
         labels: Array = self.classes_[best]
         return labels
 
@@ -244,7 +226,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`."""
         check_is_fitted(self)
-        return self._log_proba(read_views(self, X, reset=False))
+        return over_shards(read_rows(self, X, reset=False), self._log_proba)
 
     def _log_proba(self, views: Views) -> Array:
         votes = pool(self._votes(views), self._settings(views))

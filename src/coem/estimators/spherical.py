@@ -7,11 +7,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from coem.checks import check_weight, undo_on_error
+from coem.corpus import Corpus
 from coem.estimators._angles import angles, cosines
+from coem.estimators._corpora import check_result
 from coem.estimators._sphere_fit import SphereFit
 from coem.estimators._types import Precision, Seed
-from coem.input import read_views
-from coem.latent.block import Block, Partition
+from coem.input import read_rows
+from coem.latent.block import Block
 from coem.typing import Array
 
 
@@ -74,6 +76,8 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         One per restart: `seed`, `objective`, `n_iter`, `converged`, `seconds`.
     best_run_ : int
         The restart that was kept.
+    n_start_rows_ : int
+        Number of rows that the starts were drawn from: all rows, or some of a large corpus.
     n_iter_ : int
         Rounds of the best run.
     converged_ : bool
@@ -162,9 +166,9 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             The fitted estimator.
         """
         self._check_params()
-        views = read_views(self, X, reset=True)
+        views = read_rows(self, X, reset=True)
         weight = check_weight(sample_weight, views)
-        self._fit(Partition(*self._encode(views), weight))
+        self._fit(self._rows(views, weight))
         return self
 
     def predict(self, X: Any) -> Array:
@@ -191,6 +195,8 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
         A row that is empty in every view is at a right angle to all clusters.
         """
+        if isinstance(X, Corpus):
+            check_result(len(X), 8 * self.n_clusters)
 
         def work(block: Block) -> Array:
             return angles(block, self.consensus_centers_, self._family)

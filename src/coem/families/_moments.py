@@ -44,6 +44,12 @@ class GaussianStats(Stats):
             theirs = other._spelt_out(self.observed.shape)
         return super(GaussianStats, mine).__add__(theirs)
 
+    def __iadd__(self, other: Self) -> Self:
+        """Return the statistics of both sets of rows, in the memory of the first where it fits."""
+        if (self.observed is None) != (other.observed is None):
+            return self + other
+        return super().__iadd__(other)
+
     @property
     def spread(self) -> Array:
         """The variances (d,) of all rows, or () if there is one for all columns."""

@@ -10,6 +10,7 @@ from coem.latent.aspect import Aspect, AspectData, AspectState, AspectSummary, A
 from coem.latent.block import Partition
 from coem.latent.chain import Chain, ChainState, ChainStats, ChainSummary, ChainTheta
 from coem.latent.mixture import Expected, Mixture, MixtureState, MixtureTheta
+from coem.latent.parted_sphere import PartedSphere, PartedState, SphereStats
 from coem.latent.sequences import Sequences
 from coem.latent.sphere import Concepts, Sphere, SphereState, SphereSummary
 from coem.latent.summaries import MixtureSummary
@@ -22,6 +23,9 @@ _mixture: Callable[
 _chain: Callable[
     ..., AdditiveLatent[Sequences, ChainTheta, ChainState, ChainSummary, ChainStats]
 ] = Chain
+_parted: Callable[
+    ..., AdditiveLatent[Partition, Concepts, PartedState, SphereSummary, SphereStats]
+] = PartedSphere
 _sphere: Callable[..., Latent[Partition, Concepts, SphereState, SphereSummary]] = Sphere
 _aspect: Callable[..., Latent[AspectData, AspectTheta, AspectState, AspectSummary]] = Aspect
 _traffic: Callable[..., Latent[AspectData, TrafficTheta, TrafficState, AspectSummary]] = TrafficFlow
@@ -29,6 +33,7 @@ _traffic: Callable[..., Latent[AspectData, TrafficTheta, TrafficState, AspectSum
 ADDITIVE: dict[str, Callable[..., AdditiveLatent[Any, Any, Any, Any, Any]]] = {
     "mixture": _mixture,
     "chain": _chain,
+    "parted": _parted,
 }
 """Latent structures whose rows can be cut into partitions."""
 

@@ -1,5 +1,6 @@
 """Spherical k-means: every view gives each row one cluster and learns from another view."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -45,14 +46,43 @@ class Concepts:
         return self
 
 
-class SphereSummary(NamedTuple):
-    """What the E step computes from all rows."""
+@dataclass(frozen=True)
+class SphereSummary:
+    """What the E step computes: sums over rows."""
 
-    objective: float
-    log_likelihood: tuple[float, ...]  # per view: Eq. 10, a sum of cosines
-    agreement_rate: float
+    values: Array  # (n_views,): Eq. 10, sums of cosines
+    agreeing: float  # weight of the pairs of views that agree on a row
+    comparable: float  # weight of all pairs of views of a row
     moves: tuple[Move, ...]  # of all views in this round
-    dissent: float = 0.0
+
+    def __add__(self, other: Self) -> Self:
+        """Return the summary of both sets of rows."""
+        return replace(
+            self,
+            values=self.values + other.values,
+            agreeing=self.agreeing + other.agreeing,
+            comparable=self.comparable + other.comparable,
+        )
+
+    @property
+    def objective(self) -> float:
+        """Eq. 10, summed over the views."""
+        return float(self.values.sum())
+
+    @property
+    def log_likelihood(self) -> tuple[float, ...]:
+        """Eq. 10 of every view."""
+        return tuple(self.values.tolist())
+
+    @property
+    def agreement_rate(self) -> float:
+        """Share of pairs of views that agree on a row (Eq. 16 for two)."""
+        return self.agreeing / self.comparable if self.comparable > 0 else 1.0
+
+    @property
+    def dissent(self) -> float:
+        """Zero: views have partitions and no posteriors."""
+        return 0.0
 
 
 @dataclass
@@ -63,19 +93,24 @@ class SphereState:
     version: list[int]
     summed: list[LazyConcepts | None]  # per view: the clusters that the sums belong to
 
+    @property
+    def labels(self) -> list[Array]:
+        """The cluster of every row, by view."""
+        return [view.labels for view in self.views]
+
+    @property
+    def cosines(self) -> list[Array]:
+        """How well every row fits its cluster, by view."""
+        return [view.cosines for view in self.views]
+
 
 @dataclass(frozen=True)
-class Sphere:
-    """Spherical k-means over one or several views (Bickel & Scheffer 2004, Sec. 4.3).
+class SphereBase:
+    """What spherical k-means is, wherever its rows are (Bickel & Scheffer 2004, Sec. 4.3).
 
     It is a mixture of von Mises-Fisher components with one shared concentration and hard
-    posteriors. Cluster labels take the place of the responsibilities, so that the cost of a step
-    depends on how many labels change. A view learns from the labels of the view before it. The
-    objective is Eq. 10, summed over the views.
-
-    This is a `Latent`, not an `AdditiveLatent`: sums are updated by the rows that leave or join a
-    cluster, and an empty cluster takes the row that fits worst of all rows. Both need all rows in
-    one place.
+    posteriors. Cluster labels take the place of the responsibilities. A view learns from the labels
+    of the view before it. The objective is Eq. 10, summed over the views.
 
     Parameters
     ----------
@@ -112,6 +147,83 @@ class Sphere:
         """Return a start without concept vectors, for data that has given clusters."""
         return Concepts((None,) * self.n_views, (0,) * self.n_views, ((),) * self.n_views)
 
+    def _summary(
+        self, part: Partition, theta: Concepts, labels: Sequence[Array], cosines: Sequence[Array]
+    ) -> SphereSummary:
+        """Return Eq. 10 per view, and the agreement rate."""
+        weights = [part.view_weight(v) for v in range(self.n_views)]
+        values = [
+            own.sum() if weight is None else weight @ own
+            for weight, own in zip(weights, cosines, strict=True)
+        ]
+        moves = tuple(move for view in theta.moves for move in view)
+        if self.n_views == 1:
+            return SphereSummary(np.array(values), 0.0, 0.0, moves)
+        known = blanked(part, labels).T
+        share, weight = agreeing(known, (known >= 0).astype(np.float64))
+        weight = weight if part.weight is None else weight * part.weight
+        return SphereSummary(np.array(values), float(weight @ share), float(weight.sum()), moves)
+
+    def _next(
+        self,
+        theta: Concepts,
+        turn: int,
+        directions: Array | LazyConcepts,
+        moves: tuple[Move, ...],
+    ) -> Concepts:
+        """Return `theta` with new concept vectors of one view."""
+        return Concepts(
+            _replaced(theta.directions, turn, directions),
+            _replaced(theta.version, turn, theta.version[turn] + 1),
+            _replaced(theta.moves, turn, moves),
+        )
+
+    # -- partitions that are passed on -------------------------------------------------------
+
+    def _handed_on(
+        self,
+        part: Partition,
+        theta: Concepts,
+        turn: int,
+        labels: Sequence[Array],
+        cosines: Sequence[Array],
+    ) -> tuple[Array, Array | None]:
+        """Return the labels that a turn learns from (-1 is no cluster), and their cosines."""
+        if not any(theta.version):
+            return self._given(part, turn), None
+        if self.n_views == 1 and part.empty is None:
+            return labels[0].copy(), cosines[0]
+        source, rows = self._source(part, theta, turn), np.arange(part.n_rows)
+        found = np.stack(labels)[source, rows]
+        found[source < 0] = -1
+        return found, np.stack(cosines)[source, rows]
+
+    def _given(self, part: Partition, turn: int) -> Array:
+        """Return the labels that the data starts with; -1 for rows that are empty in this view."""
+        assert part.given is not None
+        labels = np.array(np.broadcast_to(part.given, (self.n_views, part.n_rows))[turn], np.int32)
+        if part.empty is not None:
+            labels[part.empty[:, turn]] = -1
+        return labels
+
+    def _source(self, part: Partition, theta: Concepts, turn: int) -> Array:
+        """Return the view that each row takes its label from, -1 if the row is left out."""
+        ready = np.array(theta.version) > 0
+        there = np.broadcast_to(ready, (part.n_rows, self.n_views))
+        if part.empty is None:
+            return handed_on(there, turn)
+        return np.where(part.empty[:, turn], -1, handed_on(there & ~part.empty, turn))
+
+
+@dataclass(frozen=True)
+class Sphere(SphereBase):
+    """Spherical k-means on rows in memory: the cost of a step depends on how many labels change.
+
+    This is a `Latent`, not an `AdditiveLatent`: sums are updated by the rows that leave or join a
+    cluster, and an empty cluster takes the row that fits worst of all rows. Both need all rows in
+    one place. `coem.latent.parted_sphere` has the form for rows in partitions.
+    """
+
     # -- E step ------------------------------------------------------------------------------
 
     def infer(
@@ -140,25 +252,7 @@ class Sphere:
         self, part: Partition, theta: Concepts, clock: Clock, state: SphereState
     ) -> SphereSummary:
         """Return Eq. 10 per view, the sum over the views, and the agreement rate."""
-        weights = [part.view_weight(v) for v in range(self.n_views)]
-        values = np.array(
-            [
-                view.cosines.sum() if weight is None else weight @ view.cosines
-                for weight, view in zip(weights, state.views, strict=True)
-            ]
-        )
-        moves = tuple(move for view in theta.moves for move in view)
-        rate = self._agreement_rate(part, state)
-        return SphereSummary(float(values.sum()), tuple(values.tolist()), rate, moves)
-
-    def _agreement_rate(self, part: Partition, state: SphereState) -> float:
-        """Return the weighted share of pairs of views that agree on a row (Eq. 16 for two)."""
-        if self.n_views == 1:
-            return 1.0
-        labels = view_labels(part, state).T
-        share, weight = agreeing(labels, (labels >= 0).astype(np.float64))
-        weight = weight if part.weight is None else weight * part.weight
-        return float(weight @ share / weight.sum()) if weight.sum() > 0 else 1.0
+        return self._summary(part, theta, state.labels, state.cosines)
 
     # -- concept vectors ---------------------------------------------------------------------
 
@@ -191,7 +285,7 @@ class Sphere:
         self, part: Partition, theta: Concepts, turn: int, clock: Clock, state: SphereState
     ) -> Concepts:
         """Update the concept vectors of one view from the labels that it learns from (Eq. 9)."""
-        labels, cosines = self._handed_on(part, theta, turn, state)
+        labels, cosines = self._handed_on(part, theta, turn, state.labels, state.cosines)
         moves = []
         if self.refills and cosines is not None:
             present = labels if part.weight is None else np.where(part.weight > 0, labels, -1)
@@ -199,11 +293,7 @@ class Sphere:
                 labels[row] = cluster
                 moves.append(Move(turn, cluster, row))
         directions = self._learn(part, theta, turn, labels, state)
-        return Concepts(
-            _replaced(theta.directions, turn, directions),
-            _replaced(theta.version, turn, theta.version[turn] + 1),
-            _replaced(theta.moves, turn, tuple(moves)),
-        )
+        return self._next(theta, turn, directions, tuple(moves))
 
     def _learn(
         self, part: Partition, theta: Concepts, turn: int, labels: Array, state: SphereState
@@ -221,51 +311,30 @@ class Sphere:
         fallback = pooled_rows(sums) if old is None else old
         return unit_rows(sums, lengths, fallback, view.X.dtype)
 
-    def _handed_on(
-        self, part: Partition, theta: Concepts, turn: int, state: SphereState
-    ) -> tuple[Array, Array | None]:
-        """Return the labels that a turn learns from (-1 is no cluster), and their cosines."""
-        if not any(theta.version):
-            return self._given(part, turn), None
-        if self.n_views == 1 and part.empty is None:
-            return state.views[0].labels.copy(), state.views[0].cosines
-        source, rows = self._source(part, theta, turn), np.arange(part.n_rows)
-        labels = np.stack([view.labels for view in state.views])[source, rows]
-        labels[source < 0] = -1
-        return labels, np.stack([view.cosines for view in state.views])[source, rows]
 
-    def _given(self, part: Partition, turn: int) -> Array:
-        """Return the labels that the data starts with; -1 for rows that are empty in this view."""
-        assert part.given is not None
-        labels = np.array(np.broadcast_to(part.given, (self.n_views, part.n_rows))[turn], np.int32)
-        if part.empty is not None:
-            labels[part.empty[:, turn]] = -1
-        return labels
-
-    def _source(self, part: Partition, theta: Concepts, turn: int) -> Array:
-        """Return the view that each row takes its label from, -1 if the row is left out."""
-        ready = np.array(theta.version) > 0
-        there = np.broadcast_to(ready, (part.n_rows, self.n_views))
-        if part.empty is None:
-            return handed_on(there, turn)
-        return np.where(part.empty[:, turn], -1, handed_on(there & ~part.empty, turn))
-
-
-def view_labels(part: Partition, state: SphereState) -> Array:
+def blanked(part: Partition, labels: Sequence[Array]) -> Array:
     """Return the labels of all views, (n_rows, n_views); -1 where a row is empty."""
-    labels = np.stack([view.labels for view in state.views], axis=1)
+    found = np.stack(labels, axis=1)
     if part.empty is not None:
-        labels[part.empty] = -1
-    return labels
+        found[part.empty] = -1
+    return found
 
 
-def refill(labels: Array, cosines: Array, n_clusters: int) -> list[tuple[int, int]]:
+def sizes_of(labels: Array, n_clusters: int) -> Array:
+    """Return the number of rows of every cluster; label -1 means no cluster."""
+    return np.bincount(labels + 1, minlength=n_clusters + 1)[1:]
+
+
+def refill(
+    labels: Array, cosines: Array, n_clusters: int, sizes: Array | None = None
+) -> list[tuple[int, int]]:
     """Return (cluster, row) for every cluster without rows: the rows that fit worst move there.
 
     `labels` are -1 for rows that are left out. If rows fit equally badly, the first one moves. The
-    last row of a cluster never moves.
+    last row of a cluster never moves. If the rows are some of more rows, `sizes` are the numbers of
+    all rows in the clusters.
     """
-    sizes = np.bincount(labels + 1, minlength=n_clusters + 1)[1:]
+    sizes = sizes_of(labels, n_clusters) if sizes is None else sizes.copy()
     if sizes.all():
         return []
     rows = np.flatnonzero(labels >= 0)

@@ -70,8 +70,7 @@ class StoredRows:
     encoding: Encoding
     weight: Array | None = None  # (n,), or None if all weights are one
     kinds: Array | None = None  # (n,), the label of every row: a row of `choices`; None without any
-    blank: Array | None = None  # (n,) bool: rows that are empty in every view, None for none
-    filled: Array | None = None  # (n_views,) bool: views in which any row is not empty
+    empty: Array | None = None  # (n, n_views) bool, or None if no row is empty, or none was seen
 
     @property
     def n_rows(self) -> int:
@@ -83,24 +82,18 @@ class StoredRows:
         """Number of views."""
         return len(self.encoding.families)
 
-    def parts(self, given: Array | None = None) -> list[StoredPartition]:
+    def parts(self, given: Array | None = None) -> Sequence[StoredPartition]:
         """Return the partitions, with `given` as the start of their rows."""
+        return [StoredPartition(*self._part(*ends, given)) for ends in pairwise(self.corpus.bounds)]
 
-        def own(array: Array | None, lo: int, hi: int) -> Array | None:
+    def _part(self, lo: int, hi: int, given: Array | None) -> tuple[Any, ...]:
+        """Return the fields of the partition of rows `lo` to `hi`."""
+
+        def own(array: Array | None) -> Array | None:
             return None if array is None else array[lo:hi]
 
-        return [
-            StoredPartition(
-                self.corpus,
-                lo,
-                hi,
-                self.encoding,
-                own(self.weight, lo, hi),
-                own(self.kinds, lo, hi),
-                None if given is None else given_rows(given, slice(lo, hi)),
-            )
-            for lo, hi in pairwise(self.corpus.bounds)
-        ]
+        start = None if given is None else given_rows(given, slice(lo, hi))
+        return self.corpus, lo, hi, self.encoding, own(self.weight), own(self.kinds), start
 
     def take(self, rows: Array) -> Partition:
         """Return some rows in memory."""
@@ -125,13 +118,18 @@ class StoredRows:
     def has_rows(self) -> Array:
         """Return which views have rows that are not empty there; all if there are none."""
         found = ~self.encoding.silent
-        found = found if self.filled is None else found & self.filled
+        found = found if self.empty is None else found & ~self.empty.all(axis=0)
         return found if found.any() else np.ones_like(found)
 
     def row_weight(self) -> Array:
         """Return the weights of the rows; zero for rows that are empty in every view."""
         weight = np.ones(self.n_rows) if self.weight is None else self.weight
-        return weight if self.blank is None else weight * ~self.blank
+        return weight if self.empty is None else weight * ~self._blank()
+
+    def _blank(self) -> Array:
+        """Return which rows are empty in every view that is not silent."""
+        assert self.empty is not None
+        return np.asarray((self.empty | self.encoding.silent).all(axis=1))
 
     def content(self) -> list[Any]:
         """Return what stands for the rows and what is known of them, for a fingerprint."""
@@ -141,25 +139,22 @@ class StoredRows:
 
 def survey(
     corpus: Corpus, families: Sequence[AnyFamily], precision: Any
-) -> tuple[tuple[AnyFamily, ...], Array | None, Array]:
-    """Return families that have seen all rows; rows that are blank in all views; filled views.
+) -> tuple[tuple[AnyFamily, ...], Array | None]:
+    """Return families that have seen all rows, and which rows are empty in which view.
 
     Every value is checked. The rows are read once, and once more by each family that has to learn
     something from them before the first step.
     """
-    blank, filled = [], np.zeros(len(families), dtype=bool)
-    for shard, lo in zip(corpus.shards, corpus.bounds[:-1], strict=True):
+    empty = np.zeros((len(corpus), len(families)), dtype=bool)
+    for shard, (lo, hi) in zip(corpus.shards, pairwise(corpus.bounds), strict=True):
         views = shard.read()
-        pairs = zip(families, corpus.names, strict=True)
-        empty = np.stack([_look(family, views, name, lo) for family, name in pairs])
-        blank.append(empty.all(axis=0))
-        filled |= ~empty.all(axis=1)
+        for v, (family, name) in enumerate(zip(families, corpus.names, strict=True)):
+            empty[lo:hi, v] = _look(family, views, name, lo)
     bound = tuple(
         family.bind_pieces(_Pieces(corpus, name), precision)
         for family, name in zip(families, corpus.names, strict=True)
     )
-    nothing = np.concatenate(blank)
-    return bound, nothing if nothing.any() else None, filled
+    return bound, empty if empty.any() else None
 
 
 def _look(family: AnyFamily, views: Views, name: str, lo: int) -> Array:

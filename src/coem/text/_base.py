@@ -7,8 +7,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from coem.corpus import Corpus
 from coem.families.base import check_values
-from coem.input import read_views
+from coem.input import read_rows, read_views
 from coem.io.loaded import need, widths_of
 from coem.io.model_file import Saves
 from coem.views import is_several
@@ -16,6 +17,8 @@ from coem.views import is_several
 
 class CountTransformer(Saves, TransformerMixin, BaseEstimator):
     """Transformer of one matrix of counts, or of some of several views."""
+
+    _takes_corpora = False  # whether a corpus is read a shard at a time, and not as a whole
 
     def __sklearn_tags__(self):
         """Tell scikit-learn that counts may be sparse and are not negative."""
@@ -26,9 +29,10 @@ class CountTransformer(Saves, TransformerMixin, BaseEstimator):
 
     def _read(self, X, *, reset):
         """Return checked views, and see that their names and widths are those of `fit`."""
-        views = read_views(self, X, reset=reset)
+        keep = self._takes_corpora and isinstance(X, Corpus)
+        views = read_rows(self, X, reset=reset) if keep else read_views(self, X, reset=reset)
         if reset:
-            self._several = is_several(X)
+            self._several = is_several(X) or isinstance(X, Corpus)
         return views
 
     def _names_in(self, input_features):

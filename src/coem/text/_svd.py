@@ -5,6 +5,8 @@ directions that are sought are combinations of all these products, not only of t
 block Krylov method of Halko, Martinsson, Shkolnisky & Tygert (2011, SIAM Journal on Scientific
 Computing 33, 2580-2594). The rows of a product are independent of each other, and sums over rows
 are added block by block in order. So the number of threads never changes a bit of the result.
+
+The rows are in memory (`WholeRows`), or read a part at a time in every pass (`PartedRows`).
 """
 
 from itertools import pairwise
@@ -26,7 +28,7 @@ def leading_directions(A, n_directions, n_passes, oversampling, rng):
 
     Parameters
     ----------
-    A : CSR array of shape (n_rows, n_columns)
+    A : WholeRows, or any source of products with the same methods
     n_directions : int
         How many to return at most; there are fewer if the rank of `A` is smaller.
     n_passes : int
@@ -41,12 +43,63 @@ def leading_directions(A, n_directions, n_passes, oversampling, rng):
     values : ndarray of shape (n_found,), the largest first
     """
     width = min(-(-(n_directions + oversampling) // n_passes), *A.shape)
-    basis, image = _krylov(A, width, n_passes, rng)
-    squares, axes = la.eigh(_inner(image, image))
+    basis = _krylov(A, width, n_passes, rng)
+    squares, axes = la.eigh(A.gram(basis))
     n_found = min(n_directions, int((squares > SMALLEST * squares[-1]).sum()))
     best = np.arange(len(squares))[::-1][:n_found]
     directions = _times(basis, axes[:, best]).T
     return directions * _signs(directions)[:, np.newaxis], np.sqrt(squares[best])
+
+
+class WholeRows:
+    """A CSR array in memory, and what it makes of directions."""
+
+    def __init__(self, A):
+        self.shape = A.shape
+        self._rows, self._columns = _cut(A), _cut(A.T.tocsr())
+        self._images = []
+
+    def squared(self, B):
+        """Return ``A.T @ (A @ B)``."""
+        self._images.append(_product(self._rows, B))
+        return _product(self._columns, self._images[-1])
+
+    def gram(self, basis):
+        """Return the products of the columns of ``A @ basis`` with each other.
+
+        `basis` are the directions that were squared, except the first ones, and some more.
+        """
+        images = self._images[1:]
+        done = sum(image.shape[1] for image in images)
+        if done < basis.shape[1]:
+            images = [*images, _product(self._rows, basis[:, done:])]
+        image = np.hstack(images)
+        return _inner(image, image)
+
+
+class PartedRows:
+    """CSR arrays, one below the other, of which one is in memory at a time.
+
+    Sums over rows are added in the order of the parts. `parts` returns an iterator over them.
+    """
+
+    def __init__(self, parts, shape):
+        self.parts, self.shape = parts, shape
+
+    def squared(self, B):
+        """Return ``A.T @ (A @ B)``."""
+        total = np.zeros((self.shape[1], B.shape[1]))
+        for part in self.parts():
+            total += _product(_cut(part.T.tocsr()), _product(_cut(part), B))
+        return total
+
+    def gram(self, basis):
+        """Return the products of the columns of ``A @ basis`` with each other."""
+        total = np.zeros((basis.shape[1],) * 2)
+        for part in self.parts():
+            image = _product(_cut(part), basis)
+            total += _inner(image, image)
+        return total
 
 
 def project(A, directions):
@@ -55,18 +108,16 @@ def project(A, directions):
 
 
 def _krylov(A, width, n_passes, rng):
-    """Return an orthonormal basis of the products of all passes, and what `A` makes of it."""
-    rows, columns = _cut(A), _cut(A.T.tocsr())
+    """Return an orthonormal basis of the products of all passes."""
     basis = np.empty((A.shape[1], 0))
     # Random numbers belong to columns, so that the order of the rows does not matter.
-    images = [_product(rows, rng.standard_normal((A.shape[1], width)))]
+    new = rng.standard_normal((A.shape[1], width))
     for _ in range(n_passes):
-        new = _news(_product(columns, images[-1]), basis)
+        new = _news(A.squared(new), basis)
         if not new.shape[1]:  # the rank of the matrix is reached
             break
         basis = np.hstack([basis, new])
-        images.append(_product(rows, new))
-    return basis, np.hstack(images[1:])
+    return basis
 
 
 def _news(Z, basis):

@@ -8,13 +8,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_flag, check_number, check_workers, undo_on_error
+from coem.corpus import Corpus
 from coem.engine import LocalEngine
 from coem.families.auto import has_unit_rows
 from coem.families.base import check_magnitude
 from coem.io.loaded import is_table_of, need
 from coem.io.registry import register
 from coem.text._base import CountTransformer, check_counts, check_transformer
-from coem.text._svd import leading_directions, project
+from coem.text._streamed import (
+    frequencies,
+    mean_of,
+    streamed_rows,
+    views_of_directions,
+    with_directions,
+)
+from coem.text._svd import WholeRows, leading_directions, project
 from coem.text._tf_idf import rarity, tf_idf
 from coem.views import Views, is_several
 
@@ -111,6 +119,8 @@ class LatentDirections(CountTransformer):
     [-1.0, -1.0, -1.0, 1.0, 1.0, nan]
     """
 
+    _takes_corpora = True
+
     def __init__(
         self,
         n_directions=100,
@@ -143,8 +153,8 @@ class LatentDirections(CountTransformer):
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
-            Counts.
+        X : matrix, list, dict, Views or Corpus
+            Counts. The rows of a corpus are read once in every pass, and a few times more.
         y : ignored
             Here for scikit-learn's sake.
 
@@ -161,11 +171,13 @@ class LatentDirections(CountTransformer):
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
-            Counts.
+        X : matrix, list, dict, Views or Corpus
+            Counts. The rows of a corpus are read once in every pass, and a few times more.
         y : ignored
             Here for scikit-learn's sake.
         """
+        if isinstance(X, Corpus):
+            return self.fit(X).transform(X)
         views, projected = self._fit(X)
         return self._result(X, views, projected)
 
@@ -174,14 +186,22 @@ class LatentDirections(CountTransformer):
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
-            Counts. Several views are returned as they are, with one more.
+        X : matrix, list, dict, Views or Corpus
+            Counts. Several views are returned as they are, with one more. A corpus is returned as
+            a corpus with one more view, which is computed when its rows are read; ``.load()``
+            returns all rows in memory.
         """
         check_is_fitted(self, "components_")
         views = self._read(X, reset=False)
+        if isinstance(views, Corpus):
+            return with_directions(self, views)
         with LocalEngine(self.n_jobs):
             projected = self._projected(self._tf_idf(self._counts(views)))
         return self._result(X, views, projected)
+
+    def rows_of(self, views):
+        """Return checked views of counts in the latent directions, as a dense matrix."""
+        return _unit(self._projected(self._tf_idf(self._counts(views))))
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the directions; for several views a dict with those of all views.
@@ -234,34 +254,56 @@ class LatentDirections(CountTransformer):
         """Find the directions; return the views, and their rows in the directions."""
         self._check_parameters()
         views = self._read(X, reset=True)
-        self.count_views_ = _count_views(views, self.name, self._several)
+        if isinstance(views, Corpus):
+            return self._fit_corpus(views), None
+        unit = tuple(view for view, X in views.items() if has_unit_rows(X))
+        self.count_views_ = _count_views(views.names, unit, self.name, self._several)
         counts = self._counts(views)
-        frequency = np.bincount(counts.indices, minlength=counts.shape[1])
-        self.words_ = np.flatnonzero(frequency >= self.min_df)
-        if not len(self.words_):
-            raise ValueError(
-                f"no word occurs in min_df={self.min_df} rows or more (n_samples={len(views)}); "
-                "lower min_df, add rows, or leave the latent directions out"
-            )
-        self.idf_ = rarity(len(views), frequency[self.words_])
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        self._choose_words(np.bincount(counts.indices, minlength=counts.shape[1]), len(views))
         with LocalEngine(self.n_jobs):
             rows = self._tf_idf(counts)
-            directions, self.singular_values_ = leading_directions(
-                rows,
-                self.n_directions,
-                self.n_passes,
-                self.oversampling,
-                np.random.default_rng(seed),
-            )
-            self.n_directions_ = len(directions)
-            self.components_ = np.ascontiguousarray(directions, dtype=np.float32)
-            self.mean_ = np.zeros(self.n_directions_)
+            self._find_directions(WholeRows(rows))
             projected = self._projected(rows)
         filled = np.diff(rows.indptr) > 0
         self.mean_ = projected[filled].mean(axis=0)
         self.explained_share_ = float(np.square(self.singular_values_).sum() / filled.sum())
         return views, projected - self.mean_
+
+    def _fit_corpus(self, corpus):
+        """Find the directions of a corpus; its rows are read once in every pass."""
+        unit = views_of_directions(corpus)
+        self.count_views_ = _count_views(corpus.names, unit, self.name, self._several)
+        words = corpus[list(self.count_views_)]
+        self._choose_words(frequencies(words, self._counts), len(corpus))
+
+        def rows_of(views):
+            return self._tf_idf(self._counts(views))
+
+        with LocalEngine(self.n_jobs):
+            self._find_directions(streamed_rows(words, rows_of, len(self.words_)))
+            self.mean_, n_filled = mean_of(words, lambda views: self._projected(rows_of(views)))
+        self.explained_share_ = float(np.square(self.singular_values_).sum() / n_filled)
+        return corpus
+
+    def _choose_words(self, frequency, n_rows):
+        """Set the words that occur often enough, and their weights."""
+        self.words_ = np.flatnonzero(frequency >= self.min_df)
+        if not len(self.words_):
+            raise ValueError(
+                f"no word occurs in min_df={self.min_df} rows or more (n_samples={n_rows}); "
+                "lower min_df, add rows, or leave the latent directions out"
+            )
+        self.idf_ = rarity(n_rows, frequency[self.words_])
+
+    def _find_directions(self, rows):
+        """Set the directions of a source of products, and a mean of zero."""
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        directions, self.singular_values_ = leading_directions(
+            rows, self.n_directions, self.n_passes, self.oversampling, np.random.default_rng(seed)
+        )
+        self.n_directions_ = len(directions)
+        self.components_ = np.ascontiguousarray(directions, dtype=np.float32)
+        self.mean_ = np.zeros(self.n_directions_)
 
     def _check_parameters(self):
         """Raise unless the parameters are valid."""
@@ -296,21 +338,29 @@ class LatentDirections(CountTransformer):
 
     def _result(self, X, views, projected):
         """Return what `transform` returns, for rows that are not scaled yet."""
-        lengths = np.linalg.norm(projected, axis=1)
-        lengths[~(lengths > NEAREST)] = np.nan
-        rows = (projected / lengths[:, np.newaxis]).astype(np.float32)
+        rows = _unit(projected)
         return Views({**dict(views.items()), self.name: rows}) if is_several(X) else rows
 
 
-def _count_views(views, name, several):
-    """Return the names of the views of counts; raise if there are none, or if a name is taken."""
-    found = tuple(view for view, X in views.items() if not has_unit_rows(X))
+def _unit(projected):
+    """Return rows of unit length in float32; NaN for rows at the mean."""
+    lengths = np.linalg.norm(projected, axis=1)
+    lengths[~(lengths > NEAREST)] = np.nan
+    return (projected / lengths[:, np.newaxis]).astype(np.float32)
+
+
+def _count_views(names, unit, name, several):
+    """Return the names of the views of counts; raise if there are none, or if a name is taken.
+
+    `unit` are the views that are directions already.
+    """
+    found = tuple(view for view in names if view not in unit)
     if not found:
         raise ValueError(
-            f"view {views.names[0]!r}: all rows have Euclidean length 1, as sentence vectors do; "
+            f"view {names[0]!r}: all rows have Euclidean length 1, as sentence vectors do; "
             "latent directions are made of counts of words"
         )
-    if several and name in views:
+    if several and name in names:
         raise ValueError(f"there is a view {name!r} already; give another name=")
     return found
 
