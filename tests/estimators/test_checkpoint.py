@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from coem import HiddenMarkovModel, MixtureClassifier, MixtureClusterer, Views
 from coem.engine import LocalEngine
 from coem.families import Gaussian, MixtureOf
-from coem.io import checkpoint, read_archive, write_archive
+from coem.io import checkpoint, kept, read_archive, write_archive
 from coem.io._lock import FolderLock, fcntl
 from coem.io.fingerprint import fingerprint
 from coem.io.packing import flat_theta
@@ -626,7 +626,7 @@ def test_a_damaged_file_is_refused_with_advice(name, stopped, views):
     for _ in range(400):
         path.write_bytes(damaged(whole, rng))
         try:
-            assert checkpoint._read(path, "delete it")[0] == meta  # a date, which nobody reads
+            assert kept.read(path, "delete it")[0] == meta  # a date, which nobody reads
         except ValueError as error:
             assert str(error).endswith("; delete it")  # noqa: PT017
             n_refused += 1

@@ -3,18 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from coem.em import Keep, Past, Result
+from coem.em import Past, Result
 from coem.engine import LocalEngine
+from coem.estimators._keeping import checkpoint_of
 from coem.estimators._types import Seed
 from coem.estimators._views_model import ViewsModel
 from coem.initialise import Start
 from coem.io.checkpoint import Checkpoint
-from coem.io.fingerprint import described, fingerprint
 from coem.io.packing import Packing
 from coem.latent.block import Partition
 from coem.protocols import AdditiveLatent, Engine, Session, State, SummaryOut, Theta
@@ -34,11 +33,6 @@ from coem.runs import (
 from coem.typing import Array, Matrix, Rng
 
 DEAD = 1e-2  # a component that expects fewer rows (of mean weight) than this is reported
-
-# Parameters that do not change a run. They may differ when a fit goes on from a checkpoint.
-NOT_IN_FINGERPRINT = (
-    *("n_jobs", "verbose", "engine", "checkpoint", "random_state", "max_iter", "init", "step"),
-)
 
 PartT = TypeVar("PartT", bound=Partition)
 
@@ -67,26 +61,26 @@ class RestartTask(Task[Theta, State, SummaryOut], Generic[Theta, State, SummaryO
     latent: AdditiveLatent[PartT, Theta, State, SummaryOut, Any]
     part: PartT = field(kw_only=True)
     begin: Callable[[int], Start[Theta]] = field(kw_only=True)  # returns the start of a run
-    saved: Checkpoint[Theta] | None = None
 
     def open(
         self, run: Run[Theta], phase: int, engine: Engine
     ) -> tuple[Session[Theta, State, SummaryOut], Past[Theta] | None]:
         """Return a session from a checkpoint or from a start."""
-        kept = self.saved.load(run.index) if self.saved else None
-        if kept is not None:
-            return self.session(engine, Start(kept[0])), kept[1]
-        return self.session(engine, self.begin(run.index)), None
+        stop = self.saved.load(run.index, phase) if self.saved else None
+        if stop is None:
+            return self.session(engine, self.first(run, phase)), None
+        run.history, run.fell = list(stop.before.history), stop.before.fell
+        return self.session(engine, Start(stop.theta)), stop.past
+
+    def first(self, run: Run[Theta], phase: int) -> Start[Theta]:
+        """Return where a run starts a phase."""
+        return self.begin(run.index)
 
     def session(self, engine: Engine, start: Start[Theta]) -> Session[Theta, State, SummaryOut]:
         """Return a session from a start."""
         # Keep no other name for the start: the session frees each old table before it makes a new
         # one.
         return engine.open_parts(self.latent, [self.part.starting_from(start.given)], start.theta)
-
-    def keeper(self, run: Run[Theta]) -> Keep[Theta]:
-        """Return a function that writes the checkpoint of a run."""
-        return self.saved.keep(run.index) if self.saved else super().keeper(run)
 
 
 class RestartFit(ViewsModel):
@@ -123,9 +117,7 @@ class RestartFit(ViewsModel):
         """
         if self.checkpoint is None:
             return None
-        params = {n: v for n, v in self.get_params().items() if n not in NOT_IN_FINGERPRINT}
-        folder, found = Path(self.checkpoint), fingerprint(params, data())
-        return Checkpoint(folder, packing, found, described(params))
+        return checkpoint_of(self.checkpoint, packing, self.get_params(), data())
 
     def _keep_run(self, results: Sequence[Result[Theta]], seeds: Array) -> Result[Theta]:
         """Set the attributes that tell how the best run went, and return it."""
@@ -185,8 +177,7 @@ def _draws_early(
 
     def start_of(index: int) -> Start[Theta]:
         start = starts[index]
-        assert start is not None
-        return start
+        return draw(np.random.default_rng(seeds[index])) if start is None else start
 
     return start_of
 

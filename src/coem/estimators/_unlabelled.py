@@ -86,7 +86,7 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
         return bool(mass.max() > GATHERED * mass.sum())
 
     def _coupling_of_runs(self) -> RunCoupling | None:
-        return read_coupling_of_runs(self.coupling_of_runs, self.init, self.n_init, self.checkpoint)
+        return read_coupling_of_runs(self.coupling_of_runs, self.init, self.n_init)
 
     def _starts(self, part: Partition, shares: Array | None) -> Starts[MixtureTheta]:
         """Return the given start, or starts that are drawn as `init` says."""
