@@ -8,8 +8,10 @@ from coem.io.checkpoint import Checkpoint
 from coem.io.fingerprint import described, fingerprint
 from coem.io.kept import Kept, Place
 from coem.io.packing import Packing
+from coem.labels import Knowledge
 from coem.protocols import Theta
-from coem.typing import Matrix
+from coem.typing import Array, Matrix
+from coem.views import Views
 
 # Parameters that change no result. They may differ when a fit goes on.
 MACHINE = ("n_jobs", "verbose", "engine", "checkpoint", "step")
@@ -39,6 +41,19 @@ def kept_fits(place: Place | None, params: dict[str, Any], data: Sequence[Any]) 
     kept = Kept(place, fingerprint(own, data), described(own))
     kept.begin()
     return kept
+
+
+def kept_folds(
+    place: Place | None,
+    params: dict[str, Any],
+    views: Views,
+    knowledge: Knowledge,
+    weight: Array | None,
+) -> Kept | None:
+    """Return the folder of fits to folds of labelled rows, or None if the user asked for none."""
+    matrices = [views[name] for name in views.names]
+    known = knowledge.allowed, knowledge.codes, knowledge.classes
+    return kept_fits(place, params, [*matrices, *known, weight])
 
 
 def check_seed(random_state: Any, checkpoint: Place | None, what: str) -> None:

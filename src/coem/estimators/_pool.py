@@ -16,6 +16,7 @@ from coem.estimators._labelled import RULE
 from coem.estimators._linear import LinearModel, features_of
 from coem.estimators._unlabeled_weight import ENOUGH, WEIGHTS, best_weight
 from coem.estimators.classifier import MixtureClassifier
+from coem.io.kept import Kept, part_of
 from coem.labels import Knowledge, deal
 from coem.metrics import expected_calibration_error
 from coem.records import Records
@@ -83,14 +84,14 @@ class Ballot:
         tests = [self.labelled[np.isin(content, fold)] for fold in dealt]
         return [(np.setdiff1d(everyone, test), test) for test in tests]
 
-    def ask(self, model: MixtureClassifier, splits: list[Split], *, stay: bool) -> Array:
+    def ask(self, model: MixtureClassifier, splits: list[Split], **how: Any) -> Array:
         """Return what models like this one say of the rows of each fold: log P(class | row).
 
-        With `stay`, the rows stay in the fit without their labels.
+        `how` are further parameters of `held_out`.
         """
         if not splits:
             return np.empty((0, len(self.knowledge.classes)))
-        return held_out(model, self.views, self.weight, self.knowledge, splits, stay=stay)[1]
+        return held_out(model, self.views, self.weight, self.knowledge, splits, **how)[1]
 
 
 @dataclass(frozen=True)
@@ -104,18 +105,19 @@ class Votes:
     log_proba_new: Array  # the same by fits without the rows
 
 
-def vote(mixture: MixtureClassifier, ballot: Ballot) -> Votes:
+def vote(mixture: MixtureClassifier, ballot: Ballot, kept: Kept | None = None) -> Votes:
     """Fit the mixture to all rows, and to each fold.
 
     Every weight of unlabelled rows is tried on the folds if it has to be found; the predictions
-    of the best one are kept, so that nothing is fitted twice.
+    of the best one are used again, so that nothing is fitted twice. `kept` keeps what was done.
     """
     splits = ballot.splits(mixture.random_state)
     tries = {}
     for weight in _weights(mixture, ballot, splits):
         _progress(mixture, f"folds with unlabeled_weight={weight:g}", splits)
         model = like(mixture, unlabeled_weight=weight, verbose=0)
-        tries[weight] = ballot.ask(model, splits, stay=ballot.some_unlabelled)
+        how = {"stay": ballot.some_unlabelled, "name": f"weight-{weight:g}-"}
+        tries[weight] = ballot.ask(model, splits, **how, kept=kept)
     best, table = next(iter(tries)), Records()
     if len(tries) > 1:
         rows = np.concatenate([test for _, test in splits])
@@ -123,9 +125,11 @@ def vote(mixture: MixtureClassifier, ballot: Ballot) -> Votes:
     new = tries[best]
     if ballot.some_unlabelled:
         _progress(mixture, "folds without the held-out rows", splits)
-        new = ballot.ask(like(mixture, unlabeled_weight=best, verbose=0), splits, stay=False)
-    fitted = like(mixture, unlabeled_weight=best)
+        model = like(mixture, unlabeled_weight=best, verbose=0)
+        new = ballot.ask(model, splits, kept=kept, name="new-")
+    fitted = like(mixture, unlabeled_weight=best, checkpoint=part_of(kept, "fit"))
     fitted.fit(ballot.views, ballot.knowledge.labels(), sample_weight=ballot.weight)
+    fitted.set_params(checkpoint=None)
     return Votes(fitted, table, splits, tries[best], new)
 
 

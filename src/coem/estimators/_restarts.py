@@ -14,6 +14,7 @@ from coem.estimators._types import Seed
 from coem.estimators._views_model import ViewsModel
 from coem.initialise import Start
 from coem.io.checkpoint import Checkpoint
+from coem.io.kept import Part
 from coem.io.packing import Packing
 from coem.latent.block import Partition
 from coem.protocols import AdditiveLatent, Engine, Session, State, SummaryOut, Theta
@@ -87,11 +88,19 @@ class RestartFit(ViewsModel):
     """What the fits of mixtures and chains have in common."""
 
     def _draw_all(
-        self, starts: Starts[Theta], seeds: Sequence[int], engine: Engine
+        self,
+        starts: Starts[Theta],
+        fits: Sequence[tuple[int, Checkpoint[Theta] | None]],
+        engine: Engine,
     ) -> list[Drawn[Theta]]:
-        """Return the starts of one fit per seed, drawn side by side."""
+        """Return the starts of one fit per seed and checkpoint, drawn side by side."""
         serial = LocalEngine(1)  # a task of an engine must not wait for other tasks of it
-        return each_run(engine, lambda i: self._draw(starts, seeds[i], serial), len(seeds))
+
+        def draw(i: int) -> Drawn[Theta]:
+            seed, saved = fits[i]
+            return self._draw(starts, seed, serial, saved)
+
+        return each_run(engine, draw, len(fits))
 
     def _draw(
         self,
@@ -109,15 +118,20 @@ class RestartFit(ViewsModel):
         return Drawn(seeds, _draws_late(starts.draw, seeds))
 
     def _open_checkpoint(
-        self, packing: Packing[Theta], data: Callable[[], Sequence[Matrix | None]]
+        self,
+        packing: Packing[Theta],
+        data: Callable[[], Sequence[Matrix | None]],
+        part: Part | None = None,
     ) -> Checkpoint[Theta] | None:
         """Return the checkpoint of this fit, or None if the user asked for none.
 
-        `data` returns all that the fit depends on beside the parameters of the estimator.
+        `data` returns all that the fit depends on beside the parameters of the estimator. `part`
+        is the folder of the fit, if it is one of several.
         """
-        if self.checkpoint is None:
+        place = part or self.checkpoint
+        if place is None:
             return None
-        return checkpoint_of(self.checkpoint, packing, self.get_params(), data())
+        return checkpoint_of(place, packing, self.get_params(), data())
 
     def _keep_run(self, results: Sequence[Result[Theta]], seeds: Array) -> Result[Theta]:
         """Set the attributes that tell how the best run went, and return it."""

@@ -16,6 +16,8 @@ from coem.estimators._params import read_coupling_of_runs
 from coem.estimators._restarts import Starts
 from coem.initialise import Init, starter
 from coem.input import read_views
+from coem.io.checkpoint import Checkpoint
+from coem.io.kept import Kept, Part, part_of
 from coem.latent.block import Partition
 from coem.latent.mixture import MixtureTheta
 from coem.run_coupling import RunCoupling
@@ -57,17 +59,20 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
     def _say(self, y: Any, weight: Array) -> Array:
         return weight
 
-    def _start_again_if_collapsed(self, part: Partition) -> None:
+    def _start_again_if_collapsed(self, part: Partition, kept: Kept | None) -> None:
         """Fit from other starts if nearly all rows are in one component; warn if they stay there.
 
         The first fit without that is taken.
         """
         if self.evidence != "auto" or not isinstance(self.init, str) or not self._gathers(part):
             return
-        for seed in draw_seeds(self.random_state, 1 + MORE_STARTS)[1:].tolist():
+        own = self.random_state
+        if kept is not None and not isinstance(own, Integral):
+            own = self.runs_[0].seed  # which the plan keeps
+        for seed in draw_seeds(own, 1 + MORE_STARTS)[1:].tolist():
             other = copy(self)
             other.random_state, other.checkpoint = seed, None
-            other._fit(part)
+            other._fit(part, saved=other._saved(part, part_of(kept, f"seed-{seed}")))
             if not other._gathers(part):
                 self.__dict__.update(vars(other) | self.get_params(deep=False))
                 return
@@ -97,7 +102,12 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
         return Starts(draw, self.n_init, early=self.init != "random")
 
     def fitter(
-        self, X: Any, seeds: Sequence[int], sample_weight: Any = None, n_jobs: int | None = None
+        self,
+        X: Any,
+        seeds: Sequence[int],
+        sample_weight: Any = None,
+        n_jobs: int | None = None,
+        parts: Sequence[Part] | None = None,
     ) -> Callable[[int], Self]:
         """Return a function that fits the model with one of some seeds.
 
@@ -116,6 +126,8 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
             A row with a weight of 2 counts like two equal rows.
         n_jobs : int, optional
             Number of threads that draw the starts.
+        parts : sequence of coem.io.kept.Part, optional
+            A folder per seed, which keeps the state of its fit. `checkpoint` has no part in it.
 
         Returns
         -------
@@ -125,17 +137,30 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
         first: Self = clone(self).set_params(checkpoint=None)
         part = first._read_rows(X, sample_weight)
         starts = first._starts(part, None)
+        saved = dict(zip(seeds, first._saved_all(part, parts, len(seeds)), strict=True))
         with LocalEngine(n_jobs) as engine:
-            drawn = dict(zip(seeds, first._draw_all(starts, seeds, engine), strict=True))
+            found = first._draw_all(starts, list(saved.items()), engine)
+            drawn = dict(zip(seeds, found, strict=True))
         del starts  # frees what early starts are drawn from
 
         def fit(seed: int) -> Any:
             model = copy(first)
             model.random_state, model.engine = seed, deepcopy(first.engine)
-            model._fit(part, drawn=drawn[seed])
+            model._fit(part, drawn=drawn[seed], saved=saved[seed])
             return model
 
         return fit
+
+    def _saved_all(
+        self, rows: Partition, parts: Sequence[Part] | None, n_fits: int
+    ) -> Sequence[Checkpoint[MixtureTheta] | None]:
+        """Return the checkpoints of several fits to the same rows, which are digested once."""
+        if parts is None:
+            return [None] * n_fits
+        first = self._saved(rows, parts[0])
+        assert first is not None
+        about = first.packing, first.fingerprint, first.settings
+        return [Checkpoint(part, *about) for part in parts]
 
     def _read_rows(self, X: Any, sample_weight: Any) -> Partition:
         """Check the parameters and the rows, and return the rows encoded."""

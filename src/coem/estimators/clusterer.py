@@ -253,9 +253,10 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, ClustererMethods):
         part = self._read_rows(X, sample_weight)
         if hasattr(self, "calibration_"):  # of an earlier fit
             del self.calibration_
-        saved = self._fit(part)
+        saved = self._saved(part)
+        self._fit(part, saved=saved)
         with saved or nullcontext():
-            self._start_again_if_collapsed(part)
+            self._start_again_if_collapsed(part, saved)
         if saved:
             saved.clear()
         return self

@@ -1,5 +1,6 @@
 """Classification by a mixture and a linear classifier together."""
 
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.calibration import counted, pool
 from coem.checks import check_weight, undo_on_error
+from coem.estimators._keeping import kept_folds
 from coem.estimators._linear import LinearModel, encoded, features_of, fit_linear, scale_of
 from coem.estimators._pool import (
     NEW,
@@ -23,8 +25,10 @@ from coem.estimators._pool import (
     weigh,
 )
 from coem.estimators._pool_checks import check_exact, check_params, is_mixture
+from coem.estimators._pool_folds import fold_answers
 from coem.estimators.classifier import MixtureClassifier
 from coem.input import read_views
+from coem.io.kept import Kept
 from coem.io.model_file import Saves
 from coem.labels import accuracy, read_knowledge
 from coem.records import Records
@@ -63,7 +67,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     ----------
     mixture : MixtureClassifier, optional
         The mixture; None stands for ``MixtureClassifier(unlabeled_weight="auto")``. It is cloned.
-        Its `n_jobs` and `random_state` serve the whole fit.
+        Its `n_jobs`, `random_state` and `checkpoint` serve the whole fit.
     C : float, default=10.0
         Inverse strength of the penalty of the regression, as in scikit-learn.
     cv : int, splitter, iterable or None, default=5
@@ -193,10 +197,16 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         check_exact(knowledge, ballot.labelled)
         self._own_rows = np.unique(row_keys(views))
         self.classes_ = knowledge.classes
-        found = vote(self._mixture(), ballot)
-        self.mixture_, self.cv_results_ = found.mixture, found.table
-        self.unlabeled_weight_ = found.mixture.unlabeled_weight_
-        self._fit_linear(views, ballot, found)
+        mixture = self._mixture()
+        params = mixture.get_params() | self.get_params(deep=False) | {"mixture": None}
+        kept = kept_folds(mixture.checkpoint, params, views, knowledge, weight)
+        with kept or nullcontext():
+            found = vote(mixture, ballot, kept)
+            self.mixture_, self.cv_results_ = found.mixture, found.table
+            self.unlabeled_weight_ = found.mixture.unlabeled_weight_
+            self._fit_linear(views, ballot, found, kept)
+        if kept:
+            kept.clear()
         log_proba = self._log_proba(views)
         if self.class_shares == "auto" and found.splits:
             shares = find_shares(log_proba, ballot)
@@ -205,7 +215,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         self.labels_ = self.classes_[log_proba.argmax(axis=1)]
         return self
 
-    def _fit_linear(self, views: Views, ballot: Ballot, found: Votes) -> None:
+    def _fit_linear(self, views: Views, ballot: Ballot, found: Votes, kept: Kept | None) -> None:
         """Set the regression, and how much it counts beside the mixture."""
         families, silent = self.mixture_.families_, self.mixture_.silent_views_
         speaking = [name for name in self.view_names_ if name not in silent]
@@ -220,12 +230,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
             return fit_linear(scales, some, codes, mass, len(self.classes_), self.C)
 
         self.linear_ = fitted(ballot.labelled)
-        answers = []
-        for fold, (train, test) in enumerate(found.splits):
-            rows = np.setdiff1d(np.intersect1d(ballot.labelled, train), test)
-            check_exact(ballot.knowledge, rows, f"cv, fold {fold}: ")
-            some = {name: X[test] for name, X in features.items()}
-            answers.append(fitted(rows).log_proba(some))
+        answers = fold_answers(fitted, features, ballot, found.splits, kept)
         self.pool_, self.held_out_ = weigh(ballot, found, answers)
 
     def _mixture(self) -> MixtureClassifier:
