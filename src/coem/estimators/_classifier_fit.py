@@ -10,12 +10,11 @@ from coem.estimators._base import BaseMixture
 from coem.estimators._classifier_methods import ClassifierMethods
 from coem.estimators._correspondence import by_hand, check_correspondence
 from coem.estimators._held_out import calibration, is_leave_one_out, like, splits_of
-from coem.estimators._keeping import check_seed
 from coem.estimators._starts import first_classes
 from coem.estimators._subtopics import Sizes, check_sizes, is_choice, needs_folds, sizes_of
 from coem.estimators._unlabeled_weight import check_unlabeled_weight as check_unlabeled
 from coem.estimators._unlabeled_weight import with_weight
-from coem.io.kept import Kept, part_of
+from coem.io.kept import Kept, check_seed, part_of
 from coem.labels import Knowledge
 from coem.latent.block import Partition
 from coem.typing import Array

@@ -1,20 +1,17 @@
 """What estimators keep of a fit, so that one that was stopped can go on."""
 
 from collections.abc import Collection, Sequence
-from numbers import Integral
 from typing import Any
 
 from coem.io.checkpoint import Checkpoint
 from coem.io.fingerprint import described, fingerprint
-from coem.io.kept import Kept, Place
+from coem.io.kept import MACHINE, Kept, Place, kept_fits
 from coem.io.packing import Packing
 from coem.labels import Knowledge
 from coem.protocols import Theta
 from coem.typing import Array, Matrix
 from coem.views import Views
 
-# Parameters that change no result. They may differ when a fit goes on.
-MACHINE = ("n_jobs", "verbose", "engine", "checkpoint", "step")
 # Parameters that are compared in another way, or that may differ if there is one fit only: `init`
 # is part of the data, the seeds are in the plan, and a run may go on for longer.
 OF_ONE_FIT = ("random_state", "max_iter", "init")
@@ -33,16 +30,6 @@ def checkpoint_of(
     return Checkpoint(place, packing, fingerprint(own, data), described(own))
 
 
-def kept_fits(place: Place | None, params: dict[str, Any], data: Sequence[Any]) -> Kept | None:
-    """Return the folder of several fits with its plan, or None if the user asked for none."""
-    if place is None:
-        return None
-    own = {name: value for name, value in params.items() if name not in MACHINE}
-    kept = Kept(place, fingerprint(own, data), described(own))
-    kept.begin()
-    return kept
-
-
 def kept_folds(
     place: Place | None,
     params: dict[str, Any],
@@ -54,12 +41,3 @@ def kept_folds(
     matrices = [views[name] for name in views.names]
     known = knowledge.allowed, knowledge.codes, knowledge.classes
     return kept_fits(place, params, [*matrices, *known, weight])
-
-
-def check_seed(random_state: Any, checkpoint: Place | None, what: str) -> None:
-    """Raise if several fits are to be kept and their seed cannot be given again."""
-    if checkpoint is not None and not isinstance(random_state, Integral):
-        raise ValueError(
-            f"checkpoint with {what} needs random_state to be a number: a fit that goes on draws "
-            "the same folds and seeds again; set random_state=0, for example"
-        )

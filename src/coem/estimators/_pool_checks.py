@@ -7,9 +7,9 @@ import numpy as np
 
 from coem.checks import check_choice, check_folder, check_number
 from coem.estimators._held_out import is_leave_one_out
-from coem.estimators._keeping import check_seed
 from coem.estimators._subtopics import is_choice
 from coem.estimators.classifier import MixtureClassifier
+from coem.io.kept import check_seed
 from coem.labels import Knowledge
 from coem.typing import Array
 

@@ -137,10 +137,10 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
         first: Self = clone(self).set_params(checkpoint=None)
         part = first._read_rows(X, sample_weight)
         starts = first._starts(part, None)
-        saved = dict(zip(seeds, first._saved_all(part, parts, len(seeds)), strict=True))
+        fits = list(zip(seeds, first._saved_all(part, parts, len(seeds)), strict=True))
         with LocalEngine(n_jobs) as engine:
-            found = first._draw_all(starts, list(saved.items()), engine)
-            drawn = dict(zip(seeds, found, strict=True))
+            drawn = dict(zip(seeds, first._draw_all(starts, fits, engine), strict=True))
+        saved = dict(fits)
         del starts  # frees what early starts are drawn from
 
         def fit(seed: int) -> Any:

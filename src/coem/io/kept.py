@@ -3,9 +3,10 @@
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from coem.checks import warn_user
 from coem.io._lock import NAME as LOCK
 from coem.io._lock import FolderLock
 from coem.io.archive import read_archive, write_archive
-from coem.io.fingerprint import TEXT
+from coem.io.fingerprint import TEXT, described, fingerprint
 from coem.typing import Array
 
 SCHEMA = 6
@@ -23,6 +24,9 @@ PLAN = "plan.zip"
 PART = ".fit"  # how the names of the folders of parts end
 OWN = re.compile(r"(plan|(run|coupling|done)-[\w.-]+)\.zip")
 LEFT = re.compile(rf"\.{OWN.pattern}\.\d+-[0-9a-f]{{8}}\.part")  # by a process that was killed
+
+# Parameters that change no result. They may differ when work goes on.
+MACHINE = ("n_jobs", "verbose", "engine", "checkpoint", "step", "memory")
 
 Content = tuple[dict[str, Any], dict[str, Array]]
 """A JSON document and named arrays."""
@@ -210,6 +214,25 @@ class Kept:
         if self.write(path, {"fit": self.fingerprint, "result": result}, arrays) and not stays:
             discard(part)
         return result, arrays
+
+
+def kept_fits(place: Place | None, params: dict[str, Any], data: Sequence[Any]) -> Kept | None:
+    """Return the folder of several fits with its plan, or None if the user asked for none."""
+    if place is None:
+        return None
+    own = {name: value for name, value in params.items() if name not in MACHINE}
+    kept = Kept(place, fingerprint(own, data), described(own))
+    kept.begin()
+    return kept
+
+
+def check_seed(random_state: Any, checkpoint: Place | None, what: str) -> None:
+    """Raise if several fits are to be kept and their seed cannot be given again."""
+    if checkpoint is not None and not isinstance(random_state, Integral):
+        raise ValueError(
+            f"checkpoint with {what} needs random_state to be a number: a fit that goes on draws "
+            "the same folds and seeds again; set random_state=0, for example"
+        )
 
 
 def once(
