@@ -30,7 +30,7 @@ LARGEST_HEADER = 1 << 14  # bytes of an array's header, NumPy's own limit being 
 KINDS = "biufcUSmM"  # of arrays: no objects, no structures
 CHUNK = 1 << 20
 
-# NumPy reads headers with `ast`, which in Python 3.11 fails now and then in several threads at once.
+# NumPy reads headers with `ast`, which can fail in Python 3.11 if several threads use it at once.
 _one_parser = threading.Lock()
 
 

@@ -270,9 +270,9 @@ def sweep(folder: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def left_in(folder: Path) -> bool:
-    """Return whether a folder holds work that was stopped."""
-    return (folder / PLAN).is_file()
+def has_state(folder: Path) -> bool:
+    """Return whether a folder holds more of some work than its plan."""
+    return any(OWN.fullmatch(path.name) and path.name != PLAN for path in folder.rglob("*.zip"))
 
 
 def read(path: Path, advice: str) -> Content:
