@@ -344,7 +344,7 @@ def test_a_stop_while_calibrating_keeps_the_fit(views, tmp_path):
     model = MixtureClassifier(**params, random_state=0, checkpoint=tmp_path / "run")
     with pytest.raises(Stopped):
         model.set_params(engine=Breaking(12)).fit(views["words"], y)
-    assert (tmp_path / "run" / "run-0.zip").exists()
+    assert (tmp_path / "run" / "fit.fit" / "run-0.zip").exists()
     model.set_params(engine=None).fit(views["words"], y)
     assert not (tmp_path / "run").exists()
 

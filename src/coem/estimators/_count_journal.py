@@ -95,7 +95,7 @@ def recalled(before: Before[Theta]) -> Journal[Theta]:
             Records(_record(record) for record in notes["phases"]),
             found.get("best"),
         )
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"the checkpoint has no journal of a run ({error}); delete its folder"
         ) from error
