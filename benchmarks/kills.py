@@ -31,7 +31,7 @@ from coem.engine import local
 from coem.io import checkpoint
 
 N_ROWS, N_WORDS, N_TOPICS = 3000, 1500, 12
-LONGEST = 0.8  # of the time of a whole run that pass before a kill, at most
+LONGEST = 1.2  # times the time of a whole run pass before a kill, at most
 
 
 def counts(rng):

@@ -23,6 +23,7 @@ from coem.io import checkpoint, kept, read_archive, write_archive
 from coem.io._lock import FolderLock, fcntl
 from coem.io.fingerprint import fingerprint
 from coem.io.packing import flat_theta
+from coem.kernels.counts import is_table
 from coem.schedules import Geometric, Linear, Steps
 
 FAMILIES = {"words": "multinomial", "tags": "bernoulli", "place": Gaussian("diag")}
@@ -138,6 +139,19 @@ def test_restarts_that_had_ended_are_kept(views, tmp_path):
         model.fit(views["words"])
     assert len(list(tmp_path.glob("run-*.zip"))) > 1
     assert_same(whole, model.set_params(engine=None, n_jobs=2).fit(views["words"]), ["view0"])
+
+
+def test_parameters_of_a_finished_run_are_tables_of_the_kernels(views, tmp_path):
+    model = MixtureClusterer(3, random_state=0, tol=0, max_iter=3, checkpoint=tmp_path)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(MixtureClusterer, "_set_theta", stops)
+        with pytest.raises(Stopped):
+            model.fit(views["words"])
+    assert is_table(model.fit(views["words"]).theta_["view0"])  # a model file has another mark
+
+
+def stops(*args):
+    raise Stopped
 
 
 def test_a_run_may_go_on_for_longer(views, tmp_path):

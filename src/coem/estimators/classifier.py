@@ -75,8 +75,9 @@ class MixtureClassifier(ClassifierFit, ClassifierMixin, OnlineMixin, MixtureMeth
     family, coupling, beta, posterior, weights, assign, evidence, max_iter, tol, patience, dtype,
     n_jobs, random_state, engine, checkpoint, verbose
         As for `MixtureClusterer`. A `checkpoint` also keeps the fits to folds; `random_state` must
-        then be a number, and `max_iter` must stay. Here, mixture weights are P(class) P(component | class), with one
-        pseudo-row per class and per component of a class (Eq. 3.10, 3.11).
+        then be a number, and `max_iter` must stay. Here, mixture weights are P(class)
+        P(component | class), with one pseudo-row per class and per component of a class (Eq. 3.10,
+        3.11).
 
     Attributes
     ----------

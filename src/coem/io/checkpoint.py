@@ -14,6 +14,7 @@ from coem.em import Keep, Past, Round
 from coem.io.kept import Kept, Place, read
 from coem.io.packing import Packing
 from coem.io.stopping import StoppedAfterRound, asked
+from coem.kernels.counts import as_table, is_table
 from coem.protocols import Theta
 from coem.typing import Array
 
@@ -156,6 +157,8 @@ class Checkpoint(Kept, Generic[Theta]):
         if meta.get("fit") != self.fingerprint:
             raise ValueError(f"{path} belongs to another fit; {advice}")
         try:
+            # Kernels read tables as they are, and a model file tells them from other arrays.
+            arrays |= {str(name): as_table(arrays[name]) for name in meta["kernel_tables"]}
             theta = self._unpack("theta", arrays)
             return Stop(theta, self._past(meta, arrays), self._before(meta, arrays))
         except Exception as error:  # whatever the bytes of a stranger lead to
@@ -229,6 +232,7 @@ class Checkpoint(Kept, Generic[Theta]):
             },
             "notes": before.notes,
             "tables": list(before.tables),
+            "kernel_tables": [name for name, array in arrays.items() if is_table(array)],
         }
         return meta, arrays
 
