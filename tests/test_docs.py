@@ -33,6 +33,7 @@ NAMES = (
     "docs/report.md",
     "docs/hidden-markov-models.md",
     "docs/batches.md",
+    "docs/checkpoints.md",
     "docs/segmenting.md",
     "docs/latent-directions.md",
     "docs/evidence.md",

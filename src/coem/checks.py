@@ -1,5 +1,7 @@
 """Checks of the values that a user passes: each raises an error that names the parameter."""
 
+import sys
+import warnings
 from collections.abc import Callable, Collection
 from functools import wraps
 from numbers import Integral, Real
@@ -9,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_non_negative
 
 LARGEST_WEIGHT = 1e100  # the squares of larger weights overflow when they are summed
@@ -140,3 +143,15 @@ def undo_on_error(
             raise
 
     return wrapped
+
+
+def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> None:
+    """Warn at the line of the user's code that called coem."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _is_own(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_own(module: str) -> bool:
+    return module == "coem" or module.startswith(("coem.", "contextlib", "functools"))

@@ -80,6 +80,7 @@ class Result(Generic[Theta]):
     objective: float
     beta: float  # of the posterior that goes with theta
     fell: float  # largest fall of the free energy, relative, that theory forbids
+    clock: Clock  # at the end of the last round
 
 
 @dataclass(frozen=True)
@@ -133,11 +134,12 @@ class _Log(Generic[Theta]):
         best = None if self.best is None or self.best[0] is theta else self.best[0]
         return Past(self.history, best, n_initial_e_steps, self.fell)
 
-    def result(self, theta: Theta) -> Result[Theta]:
+    def result(self, theta: Theta, clock: Clock) -> Result[Theta]:
         """Return the parameters, and how they came about."""
         last = self.history[-1]
         theta, last = (theta, last) if self.best is None else self.best
-        return Result(theta, self.history, self.converged, last.objective, last.beta, self.fell)
+        about = self.history, self.converged, last.objective, last.beta, self.fell
+        return Result(theta, *about, clock)
 
     def _fall(self, record: Round) -> float:
         """Return by how much the free energy fell, relative, since a round with the same clock."""
@@ -233,7 +235,7 @@ def em(
         monitor(record, summary)
         over = log.converged or t == max_iter
         keep(session.theta, log.past(session.theta, n_initial_e_steps), over)
-    return log.result(session.theta)
+    return log.result(session.theta, timer.after(len(log.history)))
 
 
 def _record(clock: Clock, summary: Summary, value: Value, seconds: float) -> Round:

@@ -5,23 +5,41 @@ several; between two phases all runs are coupled. What differs from estimator to
 start, the coupling, what is recorded) is a `Task`.
 """
 
-import sys
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, check_random_state
 
+from coem.checks import warn_user
 from coem.em import Keep, Monitor, Past, Result, Round, em, ignore
+from coem.io.checkpoint import Before, Checkpoint
+from coem.io.stopping import rounds
+from coem.latent.transitions import Link
 from coem.protocols import Engine, Latent, Session, State, SummaryOut, Theta
 from coem.records import Records, progress
 from coem.schedules import Later, Schedule
 from coem.typing import Array
+
+__all__ = [
+    "Phase",
+    "Run",
+    "Task",
+    "best_of",
+    "draw_seeds",
+    "drive",
+    "each_run",
+    "run_records",
+    "warn_collapsed",
+    "warn_dead",
+    "warn_fall",
+    "warn_no_convergence",
+    "warn_user",
+]
 
 Outcome = TypeVar("Outcome")
 
@@ -40,6 +58,7 @@ class Run(Generic[Theta]):
     """One run: where it is, and what it went through."""
 
     index: int
+    phase: int = 0
     history: list[Round] = field(default_factory=list)  # of all phases, numbered throughout
     result: Result[Theta] | None = None  # of its last phase
     fell: float = 0.0  # largest fall of the free energy, relative, that theory forbids
@@ -63,15 +82,24 @@ class Task(ABC, Generic[Theta, State, SummaryOut]):
     phases: Sequence[Phase]
     label: str  # of the lines that show progress
     verbose: int = 0
+    links: Records = field(default_factory=Records, kw_only=True)  # of all couplings
+    saved: Checkpoint[Theta] | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def open(
         self, run: Run[Theta], phase: int, engine: Engine
     ) -> tuple[Session[Theta, State, SummaryOut], Past[Theta] | None]:
-        """Return a session at the start of a phase, and the rounds that it goes on from."""
+        """Return a session at the start of a phase, and the rounds that it goes on from.
 
-    def couple(self, runs: Sequence[Run[Theta]], number: int) -> None:
-        """Let all runs learn from each other; `number` counts the couplings from 0."""
+        A phase that goes on from a checkpoint gives the run its earlier rounds back.
+        """
+
+    def couple(self, runs: Sequence[Run[Theta]], number: int) -> Sequence[Link]:
+        """Let all runs learn from each other, and return the transitions that were used.
+
+        `number` counts the couplings from 0. Sessions of runs that go on from a checkpoint may have
+        no states: `e_step` with the clock of the result makes them again.
+        """
         raise NotImplementedError
 
     def monitor(self, run: Run[Theta], phase: int) -> Monitor[SummaryOut]:
@@ -80,7 +108,13 @@ class Task(ABC, Generic[Theta, State, SummaryOut]):
 
     def keeper(self, run: Run[Theta]) -> Keep[Theta]:
         """Return what is given the parameters and the past of a run after every round."""
-        return ignore
+        if self.saved is None:
+            return ignore
+        return self.saved.keep(run.index, run.phase, partial(self.before, run))
+
+    def before(self, run: Run[Theta]) -> Before[Theta]:
+        """Return what a run brings with it to its phase: with the parameters and the past, all."""
+        return Before(run.history, run.fell)
 
     def finish(
         self, run: Run[Theta], phase: int, session: Session[Theta, State, SummaryOut]
@@ -91,11 +125,30 @@ class Task(ABC, Generic[Theta, State, SummaryOut]):
 def drive(task: Task[Theta, State, SummaryOut], engine: Engine) -> list[Run[Theta]]:
     """Take all runs through all phases, and return them."""
     runs: list[Run[Theta]] = [Run(index) for index in range(task.n_runs)]
-    for phase in range(len(task.phases)):
-        if phase > 0:
-            task.couple(runs, phase - 1)
+    first = _first_phase(task)
+    for phase in range(first, len(task.phases)):
+        if phase > first:
+            _couple(task, runs, phase - 1)
         each_run(engine, partial(_go_on, task, runs, phase, engine), task.n_runs)
     return runs
+
+
+def _first_phase(task: Task[Theta, State, SummaryOut]) -> int:
+    """Return the phase to begin with, and take note of the couplings before it."""
+    if task.saved is None:
+        return 0
+    first = min(task.saved.first_phase(), len(task.phases) - 1)
+    for number in range(first):
+        task.links += [Bunch(**link) for link in task.saved.load_coupling(number)]
+    return first
+
+
+def _couple(task: Task[Theta, State, SummaryOut], runs: Sequence[Run[Theta]], number: int) -> None:
+    """Couple all runs, and take note of it."""
+    links = [Bunch(coupling=number, **vars(link)) for link in task.couple(runs, number)]
+    task.links += links
+    if task.saved is not None:
+        task.saved.keep_coupling(number, links)
 
 
 def _go_on(
@@ -107,7 +160,9 @@ def _go_on(
 ) -> None:
     """Take one run through one phase."""
     run = runs[index]
-    n_before, run.session = len(run.history), None
+    run.phase, run.session = phase, None
+    session, past = task.open(run, phase, engine)
+    n_before = len(run.history)
     # Schedules go on through the phases: nothing is heated again (Lin 2006, Sec. 4.2).
     eta, beta = Later(task.eta, n_before), Later(task.beta, n_before)
     own, show = task.monitor(run, phase), progress(task.verbose, _name(task, run, phase))
@@ -116,17 +171,17 @@ def _go_on(
         own(record, summary)
         show(record)
 
-    session, past = task.open(run, phase, engine)
-    run.result = em(
-        task.latent,
-        session,
-        eta=eta,
-        beta=beta,
-        **vars(task.phases[phase]),
-        past=past,
-        monitor=monitor,
-        keep=task.keeper(run),
-    )
+    with nullcontext() if task.saved is None else rounds():
+        run.result = em(
+            task.latent,
+            session,
+            eta=eta,
+            beta=beta,
+            **vars(task.phases[phase]),
+            past=past,
+            monitor=monitor,
+            keep=task.keeper(run),
+        )
     run.history += [replace(record, round=record.round + n_before) for record in run.result.history]
     run.fell = max(run.fell, run.result.fell)
     task.finish(run, phase, session)
@@ -176,18 +231,6 @@ def best_of(values: Sequence[float]) -> int:
 
 
 # -- warnings -----------------------------------------------------------------------------------
-
-
-def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> None:
-    """Warn at the line of the user's code that called coem."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and _is_own(frame.f_globals.get("__name__", "")):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
-
-
-def _is_own(module: str) -> bool:
-    return module == "coem" or module.startswith(("coem.", "contextlib", "functools"))
 
 
 def warn_no_convergence(n_rounds: int, advice: str) -> None:

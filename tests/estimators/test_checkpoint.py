@@ -19,10 +19,11 @@ import scipy.sparse as sp
 from coem import HiddenMarkovModel, MixtureClassifier, MixtureClusterer, Views
 from coem.engine import LocalEngine
 from coem.families import Gaussian, MixtureOf
-from coem.io import checkpoint, read_archive, write_archive
+from coem.io import checkpoint, kept, read_archive, write_archive
 from coem.io._lock import FolderLock, fcntl
 from coem.io.fingerprint import fingerprint
 from coem.io.packing import flat_theta
+from coem.kernels.counts import is_table
 from coem.schedules import Geometric, Linear, Steps
 
 FAMILIES = {"words": "multinomial", "tags": "bernoulli", "place": Gaussian("diag")}
@@ -138,6 +139,19 @@ def test_restarts_that_had_ended_are_kept(views, tmp_path):
         model.fit(views["words"])
     assert len(list(tmp_path.glob("run-*.zip"))) > 1
     assert_same(whole, model.set_params(engine=None, n_jobs=2).fit(views["words"]), ["view0"])
+
+
+def test_parameters_of_a_finished_run_are_tables_of_the_kernels(views, tmp_path):
+    model = MixtureClusterer(3, random_state=0, tol=0, max_iter=3, checkpoint=tmp_path)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(MixtureClusterer, "_set_theta", stops)
+        with pytest.raises(Stopped):
+            model.fit(views["words"])
+    assert is_table(model.fit(views["words"]).theta_["view0"])  # a model file has another mark
+
+
+def stops(*args):
+    raise Stopped
 
 
 def test_a_run_may_go_on_for_longer(views, tmp_path):
@@ -344,7 +358,7 @@ def test_a_stop_while_calibrating_keeps_the_fit(views, tmp_path):
     model = MixtureClassifier(**params, random_state=0, checkpoint=tmp_path / "run")
     with pytest.raises(Stopped):
         model.set_params(engine=Breaking(12)).fit(views["words"], y)
-    assert (tmp_path / "run" / "run-0.zip").exists()
+    assert (tmp_path / "run" / "fit.fit" / "run-0.zip").exists()
     model.set_params(engine=None).fit(views["words"], y)
     assert not (tmp_path / "run").exists()
 
@@ -626,7 +640,7 @@ def test_a_damaged_file_is_refused_with_advice(name, stopped, views):
     for _ in range(400):
         path.write_bytes(damaged(whole, rng))
         try:
-            assert checkpoint._read(path, "delete it")[0] == meta  # a date, which nobody reads
+            assert kept.read(path, "delete it")[0] == meta  # a date, which nobody reads
         except ValueError as error:
             assert str(error).endswith("; delete it")  # noqa: PT017
             n_refused += 1

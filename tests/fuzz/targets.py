@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import coem
 from coem import MixtureClusterer
 from coem.cli import main
-from coem.io import checkpoint
+from coem.io import checkpoint, kept
 from tests import borders, damage
 from tests.cli.conftest import posts, write_csv
 from tests.fuzz.mutations import TRAPS, damage_bytes, damage_json
@@ -59,17 +59,18 @@ class Checkpoints:
 
     def __init__(self, folder):
         self.folder = folder / "fit"
-        kept = {}
-        write_archive = checkpoint.write_archive
+        written = {}
+        write_archive = kept.write_archive
 
         def remember(path, *args, **settings):
             write_archive(path, *args, **settings)
-            kept.setdefault(path.name, []).append(path.read_bytes())
+            written.setdefault(path.name, []).append(path.read_bytes())
 
-        with mock.patch.multiple(checkpoint, THRIFT=0, write_archive=remember):
+        thrifty = mock.patch.object(checkpoint, "THRIFT", 0)
+        with thrifty, mock.patch.object(kept, "write_archive", remember):
             self.truth = self.fit().theta_
         # As it was in the middle of the fit.
-        self.files = {name: states[len(states) // 2] for name, states in kept.items()}
+        self.files = {name: states[len(states) // 2] for name, states in written.items()}
 
     def fit(self):
         model = MixtureClusterer(

@@ -320,6 +320,23 @@ fitting_options = options(
     click.option("--strict", is_flag=True, help="Exit with 3 if the best run did not converge."),
 )
 
+checkpoint_option = click.option(
+    "--checkpoint",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Keep the state of the fits in DIR, and go on from it if a run was stopped there.",
+)
+
+state_options = options(
+    click.option(
+        "--resume",
+        is_flag=True,
+        help="Keep the state of the fits beside the results until they are written, and go on from "
+        "it if a run was stopped.",
+    ),
+    checkpoint_option,
+)
+
 safe_option = click.option(
     "--safe-csv",
     is_flag=True,

@@ -5,7 +5,7 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -16,6 +16,7 @@ import click
 from coem.phrases import enumerated
 
 STOPPED = "coem.cli.stopped"  # in the context: what a verb that is stopped has written, in words
+GO_ON = "coem.cli.go_on"  # in the context: how a verb that is stopped can go on, in words
 TARGETS = "coem.cli.targets"  # in the context: what a verb is to write, and what was there before
 ENDING = tuple(  # Windows has no SIGHUP
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -72,6 +73,44 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise Terminated(number)
 
 
+@contextmanager
+def stopping_after_rounds(say: Callable[[], None]) -> Iterator[None]:
+    """Let the first signal stop fits after their round, when their state is written.
+
+    The second one, and the first one if no round is under way, stop the program at once. `say` is
+    called when the program waits for the end of a round.
+    """
+    from coem.io import stopping
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    told: list[int] = []
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        if not told and stopping.ask():
+            told.append(number)
+            say()
+            return
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        _stop(number, frame)
+
+    stopping.forget()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDING)}
+    heard = [number for number in before if before[number] != signal.SIG_IGN]
+    try:
+        for number in heard:
+            signal.signal(number, hear)
+        yield
+    except stopping.StoppedAfterRound:
+        raise Terminated(told[0] if told else signal.SIGINT) from None
+    finally:
+        stopping.forget()
+        for number in heard:
+            signal.signal(number, before[number] or signal.SIG_DFL)
+
+
 def will_write(*paths: Path) -> None:
     """Say what a verb is about to write, so that it can be told later if that was done."""
     context = click.get_current_context(silent=True)
@@ -89,8 +128,13 @@ def written(context: click.Context) -> str:
     targets = context.meta.get(TARGETS, {}).items()
     done = [str(path) for path, before in targets if _known_by(path) not in (None, before)]
     if not done:
-        return "nothing was written"
+        return f"nothing was written{go_on(context)}"
     return f"{enumerated(done)} {'was' if len(done) == 1 else 'were'} written"
+
+
+def go_on(context: click.Context) -> str:
+    """Return how a verb that was stopped can go on, or nothing if it kept no state."""
+    return f"; {context.meta[GO_ON]}" if GO_ON in context.meta else ""
 
 
 def _known_by(path: Path) -> tuple[int, ...] | None:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
-from coem.cli._process import Terminated, open_streams, stopping_when_told, written
+from coem.cli._process import Terminated, go_on, open_streams, stopping_when_told, written
 from coem.cli._talk import PLACE, harmless, in_options
 
 # In the order in which a newcomer meets them.
@@ -106,11 +106,14 @@ class Verbs(click.Group):
         except Exception as error:
             if "COEM_DEBUG" in os.environ:
                 raise
-            fail(error, context.meta.get(PLACE))
+            fail(error, context.meta.get(PLACE), go_on(context))
 
 
-def fail(error: Exception, place: Callable[[int], str] | None) -> NoReturn:
-    """End with the sentence that tells of an error; `place` says where a row is in a file."""
+def fail(error: Exception, place: Callable[[int], str] | None, more: str = "") -> NoReturn:
+    """End with the sentence that tells of an error, and `more`.
+
+    `place` says where a row is in a file.
+    """
     if isinstance(error, MemoryError):
         text = "there is not enough memory; use fewer rows, or --max-features for fewer words"
     elif isinstance(error, OSError) and error.strerror:
@@ -124,7 +127,7 @@ def fail(error: Exception, place: Callable[[int], str] | None) -> NoReturn:
             f"{type(error).__name__}: {error}; this should not happen. "
             "COEM_DEBUG=1 in the environment shows where it did"
         )
-    click.echo(harmless(f"coem: error: {text}"), err=True)
+    click.echo(harmless(f"coem: error: {text}{more}"), err=True)
     raise click.exceptions.Exit(ERROR)
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from coem.cli._keeping import keeping, state_of
 from coem.cli._process import will_write
 from coem.cli._program import NOT_CONVERGED
 from coem.cli._talk import Talk
@@ -16,7 +17,7 @@ from coem.recipes.run_file import FILES, REPORT, RUN
 
 # Options that are no matter of what is found.
 OWN = {"source", "out", "force", "form", "no_report", "full", "safe_csv"}
-OWN |= {"strict", "as_json", "quiet"}
+OWN |= {"strict", "as_json", "quiet", "checkpoint", "resume"}
 
 
 def arguments(options: dict[str, Any]) -> dict[str, Any]:
@@ -31,8 +32,10 @@ def run(
     printed: Callable[[Any], str],
 ) -> Any:
     """Call a recipe, write the folder, print what was found, and return it."""
-    with _new_run(options) as folder:
-        result = recipe(options["source"], **arguments(options), listener=talk)
+    state = state_of(options, place(options))
+    with keeping(state, talk) as part, _new_run(options) as folder:
+        given = {**arguments(options), "checkpoint": part}
+        result = recipe(options["source"], **given, listener=talk)
         pages = {"report": not options["no_report"], "full": options.get("full", False)}
         tables = {"format": options["form"], "safe_csv": options["safe_csv"]}
         found = write_run(folder, result, **tables, **pages)

@@ -5,7 +5,9 @@ from typing import Any
 import click
 
 from coem.cli._config import Numbers
+from coem.cli._keeping import keeping, state_of
 from coem.cli._options import (
+    checkpoint_option,
     config_option,
     encoder_option,
     length_option,
@@ -33,6 +35,7 @@ Examples:
 @click.option("--among", metavar="K,K,...", type=Numbers(), help="Numbers to try. [2 to 64]")
 @rounds_option
 @machine_options
+@checkpoint_option
 @reading_options
 @config_option
 @talk_options
@@ -46,7 +49,9 @@ def command(**options: Any) -> None:
     from coem.recipes import how_many
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
-    choice = how_many(options["source"], **arguments(options), listener=talk)
+    with keeping(state_of(options, None), talk) as part:
+        given = {**arguments(options), "checkpoint": part}
+        choice = how_many(options["source"], **given, listener=talk)
     data = {
         "k": choice.best,
         "possible": list(choice.possible),

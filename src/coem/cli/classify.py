@@ -17,6 +17,7 @@ from coem.cli._options import (
     reading_options,
     rounds_option,
     source_argument,
+    state_options,
     talk_options,
     view_options,
 )
@@ -89,6 +90,7 @@ class Weight(click.ParamType):
 @machine_options
 @click.option("--strict", is_flag=True, help="Exit with 3 if there is no convergence.")
 @folder_options
+@state_options
 @full_option
 @reading_options
 @config_option

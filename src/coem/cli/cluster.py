@@ -18,6 +18,7 @@ from coem.cli._options import (
     reading_options,
     size_option,
     source_argument,
+    state_options,
     talk_options,
     view_options,
 )
@@ -61,6 +62,7 @@ Examples:
 @fitting_options
 @names_option
 @folder_options
+@state_options
 @full_option
 @reading_options
 @config_option

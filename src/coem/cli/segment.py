@@ -14,6 +14,7 @@ from coem.cli._options import (
     reading_options,
     rounds_option,
     source_argument,
+    state_options,
     talk_options,
     text_option,
     word_options,
@@ -85,6 +86,7 @@ Examples:
 @machine_options
 @click.option("--strict", is_flag=True, help="Exit with 3 if the best run did not converge.")
 @folder_options
+@state_options
 @reading_options
 @config_option
 @talk_options

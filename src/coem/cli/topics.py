@@ -14,6 +14,7 @@ from coem.cli._options import (
     no_encoder_option,
     reading_options,
     source_argument,
+    state_options,
     talk_options,
     view_options,
 )
@@ -52,6 +53,7 @@ Examples:
 @machine_options
 @names_option
 @folder_options
+@state_options
 @full_option
 @reading_options
 @config_option

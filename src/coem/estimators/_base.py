@@ -114,7 +114,7 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
             warn_silent(self.view_names_, found)
         return part.silenced(self._silent())
 
-    def hear_as(self, other: "BaseMixture") -> None:
+    def hear_as(self, other: Any) -> None:
         """Let the next fit leave out the views that `other` left out of the same rows."""
         if self.evidence == "auto" and len(getattr(other, "shared_information_", ())):
             silent = np.isin(other.view_names_, other.silent_views_)

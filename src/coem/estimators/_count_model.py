@@ -1,6 +1,7 @@
 """The base of `AspectModel` and `TrafficModel`: parameters, runs, and the attributes of a fit."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -8,14 +9,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from coem.checks import check_dtype, check_flag, check_number, check_workers
+from coem.checks import check_dtype, check_flag, check_folder, check_number, check_workers
 from coem.engine import LocalEngine
-from coem.estimators._count_task import Candidate, CountLatent, CountTask, Couple, Theta
+from coem.estimators._count_journal import Candidate, Theta
+from coem.estimators._count_task import CountLatent, CountTask, Couple
 from coem.estimators._counts import check_counts, held_out_pairs
+from coem.estimators._keeping import OF_ONE_FIT, checkpoint_of
 from coem.estimators._starts import KeepsInit
-from coem.estimators._types import Precision, Seed
+from coem.estimators._types import Folder, Precision, Seed
 from coem.input import read_views
+from coem.io.checkpoint import Checkpoint
 from coem.io.model_file import Saves
+from coem.io.packing import Packing
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import AspectData
 from coem.records import Records
@@ -71,6 +76,7 @@ class CountModel(Saves, KeepsInit, BaseEstimator):
     dtype: Precision
     n_jobs: int | None
     random_state: Seed
+    checkpoint: Folder | None
     verbose: int
 
     kl_: float
@@ -107,6 +113,7 @@ class CountModel(Saves, KeepsInit, BaseEstimator):
         check_number("tol", self.tol, Real, 0)
         check_dtype(self.dtype)
         check_workers(self.n_jobs, None, self.verbose)
+        check_folder("checkpoint", self.checkpoint)
         beta = as_schedule(self.beta, "beta")
         if not beta.extremes()[0] > 0:
             raise ValueError("beta must be above 0: at 0 all components are the same; try 0.5")
@@ -144,6 +151,7 @@ class CountModel(Saves, KeepsInit, BaseEstimator):
         plan: Plan,
         latent: CountLatent[Theta],
         couple: Couple[Theta],
+        packing: Packing[Theta],
         counts: Matrix,
         weight: Array | None,
         given: Sequence[Theta] | None,
@@ -159,7 +167,10 @@ class CountModel(Saves, KeepsInit, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         held_out = held_out_pairs(self.validation, counts.shape, names, latent.dtype)
         seeds = draw_seeds(self.random_state, n_runs)
-        with LocalEngine(self.n_jobs) as engine:
+        saved = self._open_checkpoint(plan, packing, [counts, weight], given)
+        with saved or nullcontext(), LocalEngine(self.n_jobs) as engine:
+            if saved:
+                seeds = saved.seeds(seeds, fixed=isinstance(self.random_state, Integral))
             pairs = Pairs.of(counts, weight, latent.dtype)
 
             def begin(index: int) -> Theta:
@@ -179,12 +190,35 @@ class CountModel(Saves, KeepsInit, BaseEstimator):
                 begin=begin,
                 couple_params=couple,
                 coupling=plan.coupling,
+                saved=saved,
             )
             runs = drive(task, engine)
         best = self._keep_best(task, runs)
         self._warn(task, runs[self.best_run_])
         _warn_dead(best, len(pairs.counts), components)
+        if saved:
+            saved.clear()
         return best
+
+    def _open_checkpoint(
+        self,
+        plan: Plan,
+        packing: Packing[Theta],
+        data: list[Matrix | None],
+        given: Sequence[Theta] | None,
+    ) -> Checkpoint[Theta] | None:
+        """Return the checkpoint of this fit, or None if the user asked for none.
+
+        `max_iter` may differ if it is only the length of the last phase.
+        """
+        if self.checkpoint is None:
+            return None
+        early = len(plan.phases) > 1 and not (plan.coupling and plan.coupling.n_rounds)
+        without = [name for name in OF_ONE_FIT if name != "max_iter" or not early]
+        for start in given or ():
+            data += packing.pack(start).values()
+        params = self.get_params(deep=False)
+        return checkpoint_of(self.checkpoint, packing, params, data, without=without)
 
     def _keep_best(self, task: CountTask[Theta], runs: Sequence[Run[Theta]]) -> Candidate[Theta]:
         """Set the attributes that describe the runs, and return the best parameters."""

@@ -2,42 +2,29 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from coem.em import Monitor, Past, Round
+from coem.estimators._count_journal import Candidate, Journal, Theta, noted, recalled
+from coem.io.checkpoint import Before
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import (
     AspectData,
-    Aspects,
     AspectSummary,
-    Tables,
     divergence,
     log_likelihood,
     to_divergence,
 )
-from coem.latent.traffic import Traffic
 from coem.latent.transitions import Link
-from coem.protocols import Clock, Engine, Latent, Parameters, Session
+from coem.protocols import Clock, Engine, Latent, Session
 from coem.records import Records
 from coem.run_coupling import RunCoupling
 from coem.runs import Run, Task
 from coem.schedules import Later
 from coem.typing import CSR, Rng
-
-
-class CountTheta(Parameters, Tables, Protocol):
-    """Parameters of a model of counts."""
-
-    @property
-    def plain(self) -> Aspects | Traffic:
-        """The parameters as people read them."""
-        ...
-
-
-Theta = TypeVar("Theta", bound=CountTheta)
 
 
 class CountLatent(Latent[AspectData, Theta, Any, AspectSummary], Protocol[Theta]):
@@ -59,45 +46,6 @@ Couple = Callable[
 """Couples the parameters of all runs: (parameters, coupling, counts or None, its number)."""
 
 
-@dataclass(frozen=True)
-class Candidate(Generic[Theta]):
-    """Parameters that a run may end with, and how good they are."""
-
-    theta: Theta
-    objective: float
-    kl: float
-    held_out: float | None  # log likelihood of the held-out counts, if there are any
-
-    @property
-    def merit(self) -> float:
-        """What decides between candidates; larger is better."""
-        return self.objective if self.held_out is None else self.held_out
-
-
-@dataclass
-class Journal(Generic[Theta]):
-    """The records of one run, and its best parameters so far."""
-
-    next_start: Theta | None  # where the next phase starts; None while a phase runs
-    phase_start: Candidate[Theta] | None = None  # where this phase started, if it may go back
-    kl_before: float = 0.0  # at the start of this phase
-    rounds: Records = field(default_factory=Records)
-    phases: Records = field(default_factory=Records)
-    best: Candidate[Theta] | None = None
-
-    def offer(self, candidate: Candidate[Theta]) -> None:
-        """Keep the best by the held-out counts; without such counts, keep the latest."""
-        latest = self.best is None or candidate.held_out is None
-        if latest or (self.best is not None and candidate.merit > self.best.merit):
-            self.best = candidate
-
-    def take_start(self) -> Theta:
-        """Return where the next phase starts, and forget it, so that the run can free it."""
-        theta, self.next_start = self.next_start, None
-        assert theta is not None
-        return theta
-
-
 @dataclass
 class CountTask(Task[Theta, Any, AspectSummary]):
     """Runs of an aspect or a traffic model on the same counts."""
@@ -107,13 +55,17 @@ class CountTask(Task[Theta, Any, AspectSummary]):
     begin: Callable[[int], Theta] = field(kw_only=True)  # returns the start of a run
     couple_params: Couple[Theta] = field(kw_only=True)
     coupling: RunCoupling | None = None
-    links: Records = field(default_factory=Records)
     journals: dict[int, Journal[Theta]] = field(default_factory=dict)
 
     def open(
         self, run: Run[Theta], phase: int, engine: Engine
     ) -> tuple[Session[Theta, Any, AspectSummary], Past[Theta] | None]:
-        """Return a session from a start, from the end of the last phase, or from a coupling."""
+        """Return a session from a checkpoint, a start, the end of a phase, or a coupling."""
+        stop = self.saved.load(run.index, phase) if self.saved else None
+        if stop is not None:
+            run.history, run.fell = list(stop.before.history), stop.before.fell
+            self.journals[run.index] = recalled(stop.before)
+            return engine.open(self.latent, self.data, stop.theta), stop.past
         if phase == 0:
             self.journals[run.index] = Journal(self.begin(run.index))
         journal = self.journals[run.index]
@@ -123,6 +75,10 @@ class CountTask(Task[Theta, Any, AspectSummary]):
         if held_out is not None:
             journal.phase_start = Candidate(theta, np.nan, journal.kl_before, held_out)
         return engine.open(self.latent, self.data, theta), None
+
+    def before(self, run: Run[Theta]) -> Before[Theta]:
+        """Return what a run brings with it to its phase, with its journal."""
+        return noted(super().before(run), self.journals[run.index])
 
     def _held_out(self, theta: Theta) -> float | None:
         """Return the log likelihood of the held-out counts, or None if there are none."""
@@ -180,7 +136,7 @@ class CountTask(Task[Theta, Any, AspectSummary]):
         While beta changes, the run goes on from `end`. The start is then only offered as the best.
         """
         assert run.result is not None
-        theta, (state,) = start.theta, session.states
+        theta, state = start.theta, next(iter(session.states), None)
         beta = Later(self.beta, len(run.history) - len(run.result.history))
         clock = Clock(0, (beta(0),), 1.0)
         state = self.latent.infer(self.data, theta, clock, state)
@@ -206,7 +162,7 @@ class CountTask(Task[Theta, Any, AspectSummary]):
             seconds=sum(record.seconds for record in run.result.history),
         )
 
-    def couple(self, runs: Sequence[Run[Theta]], number: int) -> None:
+    def couple(self, runs: Sequence[Run[Theta]], number: int) -> Sequence[Link]:
         """Let every run take over what the others have learnt."""
         assert self.coupling is not None
         counts = self.data.pairs.matrix if self.coupling.needs_counts else None
@@ -216,7 +172,7 @@ class CountTask(Task[Theta, Any, AspectSummary]):
         for run, journal, new in zip(runs, journals, coupled, strict=True):
             run.session = None  # a run goes on from its parameters alone
             journal.next_start = new
-        self.links += [Bunch(coupling=number, **vars(link)) for link in links]
+        return links
 
     @property
     def records(self) -> Records:

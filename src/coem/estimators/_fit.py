@@ -26,6 +26,7 @@ from coem.estimators._starts import as_responsibilities
 from coem.families.named import shape_of
 from coem.initialise import INITS, Start
 from coem.io.checkpoint import Checkpoint
+from coem.io.kept import Part
 from coem.io.packing import MixturePacking, flat_theta
 from coem.kernels import threads
 from coem.latent.block import Block, Partition
@@ -54,16 +55,19 @@ class MixtureFit(BaseMixture, RestartFit):
     _inits: ClassVar[Sequence[str]] = INITS  # the names that `init` can be
 
     def _fit(
-        self, part: Rows, lesson: Lesson | None = None, drawn: Drawn[MixtureTheta] | None = None
-    ) -> Checkpoint[MixtureTheta] | None:
+        self,
+        part: Rows,
+        lesson: Lesson | None = None,
+        drawn: Drawn[MixtureTheta] | None = None,
+        saved: Checkpoint[MixtureTheta] | None = None,
+    ) -> None:
         """Run EM from all starts, keep the best run, and label the rows.
 
         `lesson` is what the labelled rows teach their classes. `drawn` are starts that have been
-        drawn before. Return the checkpoint, to be cleared when the estimator is complete, or None.
+        drawn before. The checkpoint in `saved` is to be cleared when the estimator is complete.
         """
         mixture = self._mixture()
         self._has_rows = part.has_rows()
-        saved = self._open_checkpoint(MixturePacking(mixture), lambda: self._data(part))
         with saved or nullcontext(), self._engine() as engine:
             if drawn is None:
                 starts = self._starts(part, lesson, engine)
@@ -87,7 +91,12 @@ class MixtureFit(BaseMixture, RestartFit):
             )
             self._set_labels(part, engine)
         self._warn(best)
-        return saved
+
+    def _saved(self, rows: Rows, part: Part | None = None) -> Checkpoint[MixtureTheta] | None:
+        """Return the checkpoint of a fit to some rows, or None; see `_open_checkpoint`."""
+        return self._open_checkpoint(
+            MixturePacking(self._mixture()), lambda: self._data(rows), part
+        )
 
     def _task(
         self,

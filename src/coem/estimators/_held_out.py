@@ -15,6 +15,7 @@ from sklearn.utils import Bunch, check_random_state
 from coem.calibration import best_temperature
 from coem.estimators._classifier_methods import ClassifierMethods
 from coem.estimators._types import Seed
+from coem.io.kept import Content, Kept, Part, once
 from coem.labels import Knowledge, deal, read_knowledge, rows_by_class
 from coem.metrics import expected_calibration_error
 from coem.typing import Array
@@ -32,39 +33,62 @@ def held_out(
     splits: Iterable[Split],
     *,
     stay: bool = False,
+    kept: Kept | None = None,
+    name: str = "",
 ) -> tuple[Array, Array, Array]:
     """Return the rows of all folds, their log P(class | row), and the number of their fold.
 
     For each fold of `splits`, a model with the parameters of `model` is fitted to the other rows.
     With `stay`, the rows of the fold stay in the fit without their labels, so that they are judged
     as the unlabelled rows of a fit are. Later folds then leave out the views that the first fold
-    has found to be silent.
+    has found to be silent. `kept` keeps the result of each fold, under `name` and its number.
     """
     views, y = as_views(X), knowledge.labels()
     rows, parts, folds = [], [], []
-    heard: ClassifierMethods | None = None
+    heard: Bunch | None = None
     for fold, (train, test) in enumerate(splits):
         _check_train(y[train], knowledge, fold)
-        one = like(model)
-        if stay:
-            shown = y.copy()
-            shown[test] = None
-            train = np.union1d(train, test)
-            if heard is not None:
-                one.hear_as(heard)
-        if not isinstance(model.init, str):
-            one.set_params(init=np.asarray(model.init)[train])  # responsibilities of the rows
-        weight = None if sample_weight is None else np.asarray(sample_weight)[train]
-        with warnings.catch_warnings():
-            # The fit to all rows warns of these.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-            one.fit(views[train], (shown if stay else y)[train], sample_weight=weight)
-        heard = one
+
+        def fit(
+            part: Part | None,
+            train: Array = train,
+            test: Array = test,
+            heard: Bunch | None = heard,
+        ) -> Content:
+            one, shown = like(model, checkpoint=part), y
+            if stay:
+                shown = y.copy()
+                shown[test] = None
+                train = np.union1d(train, test)
+                if heard is not None:
+                    one.hear_as(heard)
+            if not isinstance(model.init, str):
+                one.set_params(init=np.asarray(model.init)[train])  # responsibilities of the rows
+            weight = None if sample_weight is None else np.asarray(sample_weight)[train]
+            _fit_quietly(one, views[train], shown[train], weight)
+            return _answers(one, views[test])
+
+        told, arrays = once(kept, f"{name}fold-{fold}", fit)
+        heard = Bunch(**told, shared_information_=arrays["shared"])
         rows.append(test)
-        parts.append(one.predict_log_proba(views[test]))
+        parts.append(arrays["log_proba"])
         folds.append(np.full(len(test), fold))
     return np.concatenate(rows), np.concatenate(parts), np.concatenate(folds)
+
+
+def _fit_quietly(model: ClassifierMethods, X: Any, y: Array, weight: Array | None) -> None:
+    """Fit without the warnings that the fit to all rows gives."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        model.fit(X, y, sample_weight=weight)
+
+
+def _answers(model: ClassifierMethods, X: Any) -> Content:
+    """Return what is needed of the fit of a fold: its predictions, and which views it heard."""
+    heard = {"view_names_": model.view_names_, "silent_views_": model.silent_views_}
+    shared = np.asarray(getattr(model, "shared_information_", np.empty(0)))
+    return heard, {"log_proba": model.predict_log_proba(X), "shared": shared}
 
 
 def like(model: Classifier, **changes: Any) -> Classifier:
@@ -123,13 +147,16 @@ def calibration(
     sample_weight: Any,
     knowledge: Knowledge,
     splits: Iterable[Split],
+    kept: Kept | None = None,
 ) -> Bunch:
     """Return the best inverse temperature for held-out rows, and the errors before and after.
 
     For the errors after calibration, the inverse temperature of each fold is the best one for the
     other folds.
     """
-    rows, log_proba, folds = held_out(model, X, sample_weight, knowledge, splits)
+    rows, log_proba, folds = held_out(
+        model, X, sample_weight, knowledge, splits, kept=kept, name="calibration-"
+    )
     truth = knowledge.codes[rows]
     weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight)[rows]
     after = np.empty_like(log_proba)

@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from coem.coupling import average
-from coem.em import Keep, Past, Result
+from coem.em import Keep, Result
 from coem.estimators._restarts import RestartTask
 from coem.initialise import Start
 from coem.latent.block import Partition
 from coem.latent.mixture import Mixture, MixtureState, MixtureTheta
 from coem.latent.shared_rows import couple_resp
 from coem.latent.summaries import MixtureSummary
+from coem.latent.transitions import Link
 from coem.protocols import Engine, Session
 from coem.records import Records
 from coem.run_coupling import RunCoupling
@@ -33,17 +33,14 @@ class MixtureTask(RestartTask[MixtureTheta, MixtureState, MixtureSummary, Partit
     latent: Mixture
     coupling: RunCoupling | None = None
     look_on: Callable[[int], Keep[MixtureTheta]] | None = None  # for `coem.analysis`
-    links: Records = field(default_factory=Records)
     coupled: dict[int, Array] = field(default_factory=dict)
     """The responsibilities from which each run starts its next phase, after a coupling."""
 
-    def open(
-        self, run: Run[MixtureTheta], phase: int, engine: Engine
-    ) -> tuple[MixtureSession, Past[MixtureTheta] | None]:
-        """Return a session from a checkpoint, from a start, or from a coupling."""
+    def first(self, run: Run[MixtureTheta], phase: int) -> Start[MixtureTheta]:
+        """Return the start of a run, or what a coupling has left it with."""
         if phase == 0:
-            return super().open(run, phase, engine)
-        return self.session(engine, Start(self.latent.unknown(), self.coupled[run.index])), None
+            return super().first(run, phase)
+        return Start(self.latent.unknown(), self.coupled[run.index])
 
     def keeper(self, run: Run[MixtureTheta]) -> Keep[MixtureTheta]:
         """Return a function that writes the checkpoint of a run, or the callback of `look_on`."""
@@ -51,20 +48,19 @@ class MixtureTask(RestartTask[MixtureTheta, MixtureState, MixtureSummary, Partit
             return super().keeper(run)
         return self.look_on(run.index)
 
-    def couple(self, runs: Sequence[Run[MixtureTheta]], number: int) -> None:
+    def couple(self, runs: Sequence[Run[MixtureTheta]], number: int) -> Sequence[Link]:
         """Let every run learn from the posteriors of the other runs."""
         assert self.coupling is not None
         resp = []
         for run in runs:
-            assert run.session is not None
-            resp.append(_joined([np.asarray(state.resp) for state in run.session.states]))
+            resp.append(_joined([np.asarray(state.resp) for state in _states(run)]))
             run.session = None  # frees its other posteriors
         assert isinstance(self.part, Partition)  # rows of a corpus are not coupled
         empty = self.part.empty
         means = [average(own, empty) if len(own) > 1 else own[0] for own in resp]
         new, used = couple_resp(resp, self.coupling, self.part.row_weight(), number, means)
         self.coupled = dict(enumerate(new))
-        self.links += [Bunch(coupling=number, **vars(link)) for link in used]
+        return used
 
     def rerun(self, index: int, beta: float, engine: Engine) -> Result[MixtureTheta]:
         """Repeat one run from the same start at a constant inverse temperature."""
@@ -79,6 +75,16 @@ class MixtureTask(RestartTask[MixtureTheta, MixtureState, MixtureSummary, Partit
         )
         (run,) = drive(once, engine)
         return run.end
+
+
+def _states(run: Run[MixtureTheta]) -> Sequence[MixtureState]:
+    """Return the posteriors at the end of a phase; a run from a checkpoint makes them again."""
+    assert run.session is not None
+    assert run.result is not None
+    if not run.session.states:
+        run.session.e_step(run.result.clock)
+    states: Sequence[MixtureState] = run.session.states
+    return states
 
 
 def _joined(parts: Sequence[Array]) -> Array:

@@ -107,9 +107,7 @@ class MixtureParams(FamilyParams):
         return as_schedule(self.eta, "eta"), as_schedule(self.beta, "beta")
 
 
-def read_coupling_of_runs(
-    value: Any, init: Any, n_init: int, checkpoint: Folder | None
-) -> RunCoupling | None:
+def read_coupling_of_runs(value: Any, init: Any, n_init: int) -> RunCoupling | None:
     """Return the coupling of the runs of a mixture, or None; raise if they cannot be coupled."""
     coupling = read_coupling(value, ROW_VIAS, "coupling_of_runs")
     if coupling is None:
@@ -118,10 +116,5 @@ def read_coupling_of_runs(
         raise ValueError(
             "coupling_of_runs needs at least two runs: set n_init to 4, for example, and set init "
             "to a name"
-        )
-    if checkpoint is not None:
-        raise ValueError(
-            "checkpoint works only with runs that do not depend on each other: set checkpoint=None "
-            "or coupling_of_runs=None"
         )
     return coupling

@@ -17,6 +17,7 @@ from coem.estimators._linear import LinearModel, encoded, fit_linear, scale_of
 from coem.estimators._pool_checks import check_exact
 from coem.estimators._unlabeled_weight import ENOUGH, WEIGHTS, best_weight
 from coem.estimators.classifier import MixtureClassifier
+from coem.io.kept import Content, Kept, Part, once, part_of
 from coem.labels import Knowledge, deal
 from coem.metrics import expected_calibration_error
 from coem.records import Records
@@ -84,14 +85,14 @@ class Ballot:
         tests = [self.labelled[np.isin(content, fold)] for fold in dealt]
         return [(np.setdiff1d(everyone, test), test) for test in tests]
 
-    def ask(self, model: MixtureClassifier, splits: list[Split], *, stay: bool) -> Array:
+    def ask(self, model: MixtureClassifier, splits: list[Split], **how: Any) -> Array:
         """Return what models like this one say of the rows of each fold: log P(class | row).
 
-        With `stay`, the rows stay in the fit without their labels.
+        `how` are further parameters of `held_out`.
         """
         if not splits:
             return np.empty((0, len(self.knowledge.classes)))
-        return held_out(model, self.views, self.weight, self.knowledge, splits, stay=stay)[1]
+        return held_out(model, self.views, self.weight, self.knowledge, splits, **how)[1]
 
 
 @dataclass(frozen=True)
@@ -106,19 +107,25 @@ class Votes:
 
 
 def vote(
-    mixture: MixtureClassifier, ballot: Ballot, X: Any, labels: Array, sample_weight: Array | None
+    mixture: MixtureClassifier,
+    ballot: Ballot,
+    X: Any,
+    labels: Array,
+    sample_weight: Array | None,
+    kept: Kept | None = None,
 ) -> Votes:
     """Fit the mixture to all rows, `X` with their labels and weights, and to each fold.
 
     Every weight of unlabelled rows is tried on the folds if it has to be found; the predictions
-    of the best one are kept, so that nothing is fitted twice.
+    of the best one are used again, so that nothing is fitted twice. `kept` keeps what was done.
     """
     splits = ballot.splits(mixture.random_state)
     tries = {}
     for weight in _weights(mixture, ballot, splits):
         _progress(mixture, f"folds with unlabeled_weight={weight:g}", splits)
         model = like(mixture, unlabeled_weight=weight, verbose=0)
-        tries[weight] = ballot.ask(model, splits, stay=ballot.some_unlabelled)
+        how = {"stay": ballot.some_unlabelled, "name": f"weight-{weight:g}-"}
+        tries[weight] = ballot.ask(model, splits, **how, kept=kept)
     best, table = next(iter(tries)), Records()
     if len(tries) > 1:
         rows = np.concatenate([test for _, test in splits])
@@ -126,14 +133,21 @@ def vote(
     new = tries[best]
     if ballot.some_unlabelled:
         _progress(mixture, "folds without the held-out rows", splits)
-        new = ballot.ask(like(mixture, unlabeled_weight=best, verbose=0), splits, stay=False)
-    fitted = like(mixture, unlabeled_weight=best)
+        model = like(mixture, unlabeled_weight=best, verbose=0)
+        new = ballot.ask(model, splits, kept=kept, name="new-")
+    fitted = like(mixture, unlabeled_weight=best, checkpoint=part_of(kept, "fit"))
     fitted.fit(X, labels, sample_weight=sample_weight)
+    fitted.set_params(checkpoint=None)
     return Votes(fitted, table, splits, tries[best], new)
 
 
-def regress(ballot: Ballot, found: Votes, C: float) -> tuple[LinearModel, list[Array]]:
-    """Return the regression on all labelled rows, and what others say of each fold."""
+def regress(
+    ballot: Ballot, found: Votes, C: float, kept: Kept | None = None
+) -> tuple[LinearModel, list[Array]]:
+    """Return the regression on all labelled rows, and what others say of each fold.
+
+    `kept` keeps the answers.
+    """
     families, silent = found.mixture.families_, found.mixture.silent_views_
     speaking = [name for name in ballot.views.names if name not in silent]
     matrices = {name: encoded(families[name], ballot.views, name) for name in speaking}
@@ -150,8 +164,12 @@ def regress(ballot: Ballot, found: Votes, C: float) -> tuple[LinearModel, list[A
     for fold, (train, test) in enumerate(found.splits):
         rows = np.setdiff1d(np.intersect1d(ballot.labelled, train), test)
         check_exact(ballot.knowledge, rows, f"cv, fold {fold}: ")
-        some = {name: X[test] for name, X in features.items()}
-        answers.append(fitted(rows).log_proba(some))
+
+        def answer(part: Part | None, rows: Array = rows, test: Array = test) -> Content:
+            some = {name: X[test] for name, X in features.items()}
+            return {}, {"log_proba": fitted(rows).log_proba(some)}
+
+        answers.append(once(kept, f"linear-{fold}", answer)[1]["log_proba"])
     return fitted(ballot.labelled), answers
 
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from coem.checks import check_choice, check_number
+from coem.checks import check_choice, check_folder, check_number
 from coem.estimators._held_out import is_leave_one_out
 from coem.estimators._subtopics import is_choice
 from coem.estimators.classifier import MixtureClassifier
+from coem.io.kept import check_seed
 from coem.labels import Knowledge
 from coem.typing import Array
 
@@ -30,6 +31,8 @@ def check_params(model: Any) -> None:
         check_number("cv", model.cv, Integral, 2)
     if model.mixture is not None:
         _check_mixture(model.mixture)
+        check_folder("checkpoint", model.mixture.checkpoint)
+        check_seed(model.mixture.random_state, model.mixture.checkpoint, "a pool")
 
 
 def _check_mixture(mixture: MixtureClassifier) -> None:
@@ -38,7 +41,6 @@ def _check_mixture(mixture: MixtureClassifier) -> None:
         ("calibrate", mixture.calibrate),
         ("components_per_class", is_choice(mixture.components_per_class)),
         ("init", not isinstance(mixture.init, str)),
-        ("checkpoint", mixture.checkpoint is not None),
         ("cv", is_leave_one_out(mixture.cv)),
     ):
         if used:

@@ -4,18 +4,18 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from coem.em import Keep, Past, Result
+from coem.em import Past, Result
 from coem.engine import LocalEngine
+from coem.estimators._keeping import checkpoint_of
 from coem.estimators._types import Seed
 from coem.estimators._views_model import ViewsModel
 from coem.initialise import Start
 from coem.io.checkpoint import Checkpoint
-from coem.io.fingerprint import described, fingerprint
+from coem.io.kept import Part
 from coem.io.packing import Packing
 from coem.latent.block import Partition
 from coem.latent.stored import StoredRows
@@ -36,11 +36,6 @@ from coem.runs import (
 from coem.typing import Array, Matrix, Rng
 
 DEAD = 1e-2  # a component that expects fewer rows (of mean weight) than this is reported
-
-# Parameters that do not change a run. They may differ when a fit goes on from a checkpoint.
-NOT_IN_FINGERPRINT = (
-    *("n_jobs", "verbose", "engine", "checkpoint", "random_state", "max_iter", "init", "step"),
-)
 
 PartT = TypeVar("PartT", bound=Partition)
 
@@ -74,16 +69,20 @@ class RestartTask(Task[Theta, State, SummaryOut], Generic[Theta, State, SummaryO
     latent: AdditiveLatent[PartT, Theta, State, SummaryOut, Any]
     part: PartT | StoredRows = field(kw_only=True)
     begin: Callable[[int], Start[Theta]] = field(kw_only=True)  # returns the start of a run
-    saved: Checkpoint[Theta] | None = None
 
     def open(
         self, run: Run[Theta], phase: int, engine: Engine
     ) -> tuple[Session[Theta, State, SummaryOut], Past[Theta] | None]:
         """Return a session from a checkpoint or from a start."""
-        kept = self.saved.load(run.index) if self.saved else None
-        if kept is not None:
-            return self.session(engine, Start(kept[0])), kept[1]
-        return self.session(engine, self.begin(run.index)), None
+        stop = self.saved.load(run.index, phase) if self.saved else None
+        if stop is None:
+            return self.session(engine, self.first(run, phase)), None
+        run.history, run.fell = list(stop.before.history), stop.before.fell
+        return self.session(engine, Start(stop.theta)), stop.past
+
+    def first(self, run: Run[Theta], phase: int) -> Start[Theta]:
+        """Return where a run starts a phase."""
+        return self.begin(run.index)
 
     def session(self, engine: Engine, start: Start[Theta]) -> Session[Theta, State, SummaryOut]:
         """Return a session from a start."""
@@ -91,10 +90,6 @@ class RestartTask(Task[Theta, State, SummaryOut], Generic[Theta, State, SummaryO
         # one.
         parts: Sequence[Any] = self.part.parts(start.given)
         return engine.open_parts(self.latent, parts, start.theta)
-
-    def keeper(self, run: Run[Theta]) -> Keep[Theta]:
-        """Return a function that writes the checkpoint of a run."""
-        return self.saved.keep(run.index) if self.saved else super().keeper(run)
 
 
 class RestartFit(ViewsModel):
@@ -112,11 +107,19 @@ class RestartFit(ViewsModel):
             )
 
     def _draw_all(
-        self, starts: Starts[Theta], seeds: Sequence[int], engine: Engine
+        self,
+        starts: Starts[Theta],
+        fits: Sequence[tuple[int, Checkpoint[Theta] | None]],
+        engine: Engine,
     ) -> list[Drawn[Theta]]:
-        """Return the starts of one fit per seed, drawn side by side."""
+        """Return the starts of one fit per seed and checkpoint, drawn side by side."""
         serial = LocalEngine(1)  # a task of an engine must not wait for other tasks of it
-        return each_run(engine, lambda i: self._draw(starts, seeds[i], serial), len(seeds))
+
+        def draw(i: int) -> Drawn[Theta]:
+            seed, saved = fits[i]
+            return self._draw(starts, seed, serial, saved)
+
+        return each_run(engine, draw, len(fits))
 
     def _draw(
         self,
@@ -134,17 +137,20 @@ class RestartFit(ViewsModel):
         return Drawn(seeds, _draws_late(starts.draw, seeds))
 
     def _open_checkpoint(
-        self, packing: Packing[Theta], data: Callable[[], Sequence[Matrix | None]]
+        self,
+        packing: Packing[Theta],
+        data: Callable[[], Sequence[Matrix | None]],
+        part: Part | None = None,
     ) -> Checkpoint[Theta] | None:
         """Return the checkpoint of this fit, or None if the user asked for none.
 
-        `data` returns all that the fit depends on beside the parameters of the estimator.
+        `data` returns all that the fit depends on beside the parameters of the estimator. `part`
+        is the folder of the fit, if it is one of several.
         """
-        if self.checkpoint is None:
+        place = part or self.checkpoint
+        if place is None:
             return None
-        params = {n: v for n, v in self.get_params().items() if n not in NOT_IN_FINGERPRINT}
-        folder, found = Path(self.checkpoint), fingerprint(params, data())
-        return Checkpoint(folder, packing, found, described(params))
+        return checkpoint_of(place, packing, self.get_params(), data())
 
     def _keep_run(self, results: Sequence[Result[Theta]], seeds: Array) -> Result[Theta]:
         """Set the attributes that tell how the best run went, and return it."""
@@ -204,8 +210,7 @@ def _draws_early(
 
     def start_of(index: int) -> Start[Theta]:
         start = starts[index]
-        assert start is not None
-        return start
+        return draw(np.random.default_rng(seeds[index])) if start is None else start
 
     return start_of
 

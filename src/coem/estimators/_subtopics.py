@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from coem.corpus import Corpus
+from coem.estimators._classifier_methods import ClassifierMethods
 from coem.estimators._held_out import Classifier, Split, held_out, is_leave_one_out, like, splits_of
+from coem.estimators._keeping import kept_folds
+from coem.io.kept import Content, Kept, Part, discard, once, part_of
 from coem.labels import Knowledge
 from coem.records import Records
 from coem.typing import Array
+from coem.views import Views
 
 LADDER = (1, 2, 3, 5, 10, 20, 40)  # numbers of components that "cv" tries
 
@@ -48,6 +53,21 @@ def sizes_of(value: Sizes, classes: Array) -> Array:
     return np.array([int(value.get(label, 1)) for label in classes.tolist()])
 
 
+def kept_choices(
+    estimator: ClassifierMethods, views: Views | Corpus, knowledge: Knowledge, weight: Array | None
+) -> Kept | None:
+    """Return the folder of a fit that needs fits to folds, or None if nothing is to be kept."""
+    if not needs_folds(estimator):
+        return None
+    return kept_folds(estimator.checkpoint, estimator.get_params(), views, knowledge, weight)
+
+
+def needs_folds(estimator: ClassifierMethods) -> bool:
+    """Return whether parameters of a classifier ask for fits to folds of the labelled rows."""
+    chosen = is_choice(estimator.components_per_class) or estimator.unlabeled_weight == "auto"
+    return bool(chosen or estimator.calibrate)
+
+
 def candidates(value: str | Sequence[Sizes], knowledge: Knowledge) -> list[Sizes]:
     """Return the candidates to choose from; those of "cv" begin with the simplest.
 
@@ -68,35 +88,52 @@ def candidates(value: str | Sequence[Sizes], knowledge: Knowledge) -> list[Sizes
 
 
 def choose(
-    estimator: Classifier, X: Any, y: Any, sample_weight: Array | None, knowledge: Knowledge
+    estimator: Classifier,
+    X: Any,
+    y: Any,
+    sample_weight: Array | None,
+    knowledge: Knowledge,
+    kept: Kept | None = None,
 ) -> tuple[Classifier, Records]:
     """Return the fitted candidate with the best score, and a record of every candidate.
 
     The score is the accuracy on labelled rows that the model has not seen: by leave-one-out, or
     by folds, which are the same for all candidates. Of candidates with the same score, the one
-    with the fewest components is taken.
+    with the fewest components is taken. `kept` keeps the scores, and the fit of the best candidate.
     """
     splits = None
     if not is_leave_one_out(estimator.cv):
         splits = splits_of(
             estimator.cv, len(knowledge.exact), knowledge, sample_weight, estimator.random_state
         )
-    table, best, best_rank = Records(), None, (-np.inf, 0)
-    for candidate in candidates(estimator.components_per_class, knowledge):
-        model = like(estimator, components_per_class=candidate)
-        model.fit(X, y, sample_weight=sample_weight)
-        score = _score(model, X, y, sample_weight, knowledge, splits)
-        record = Bunch(
-            components_per_class=candidate,
-            n_components=len(model.weights_),
-            score=score,
-            objective=model.objective_,
+    table, best, best_rank = Records(), "", (-np.inf, 0)
+    fitted: dict[str, Classifier] = {}  # the best one, unless it was fitted before a stop
+
+    def fit(candidate: Sizes, part: Part | None) -> Classifier:
+        model = like(estimator, components_per_class=candidate, checkpoint=part)
+        return model.fit(X, y, sample_weight=sample_weight)
+
+    for number, candidate in enumerate(candidates(estimator.components_per_class, knowledge)):
+        name = f"size-{number}"
+
+        def work(part: Part | None, candidate: Sizes = candidate, name: str = name) -> Content:
+            model = fitted[name] = fit(candidate, part)
+            score = _score(model, X, y, sample_weight, knowledge, splits, kept, f"{name}-")
+            n_components = len(model.weights_)
+            return dict(n_components=n_components, score=score, objective=model.objective_), {}
+
+        found, _ = once(kept, name, work, stays=True)
+        table.append(Bunch(components_per_class=candidate, **found))
+        rank = found["score"], -found["n_components"]
+        worse, best, best_rank = (
+            (best, name, rank) if not best or rank > best_rank else (name, best, best_rank)
         )
-        table.append(record)
-        if best is None or (score, -record.n_components) > best_rank:
-            best, best_rank = model, (score, -record.n_components)
-    assert best is not None
-    return best, table
+        fitted.pop(worse, None)
+        discard(part_of(kept, worse) if worse else None)
+    if best not in fitted:
+        chosen = table[int(best.removeprefix("size-"))].components_per_class
+        fitted[best] = fit(chosen, part_of(kept, best))
+    return fitted[best], table
 
 
 def _score(
@@ -106,12 +143,16 @@ def _score(
     sample_weight: Array | None,
     knowledge: Knowledge,
     splits: list[Split] | None,
+    kept: Kept | None,
+    name: str,
 ) -> float:
     """Return the accuracy on held-out rows, or by leave-one-out if `splits` is None."""
     if splits is None:
         rows = np.flatnonzero(knowledge.exact)
         log_proba = model._log_leave_one_out(X, y, sample_weight)
     else:
-        rows, log_proba, _ = held_out(model, X, sample_weight, knowledge, splits)
+        rows, log_proba, _ = held_out(
+            model, X, sample_weight, knowledge, splits, kept=kept, name=name
+        )
     right = log_proba.argmax(axis=1) == knowledge.codes[rows]
     return float(np.average(right, weights=None if sample_weight is None else sample_weight[rows]))

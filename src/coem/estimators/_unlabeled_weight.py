@@ -13,6 +13,7 @@ from coem.estimators._classifier_methods import ClassifierMethods
 from coem.estimators._held_out import Classifier, held_out, like, splits_of
 from coem.estimators._labelled import RULE
 from coem.estimators._subtopics import is_choice
+from coem.io.kept import Kept
 from coem.labels import Knowledge, rows_by_class
 from coem.records import Records
 from coem.typing import Array
@@ -34,7 +35,11 @@ def check_unlabeled_weight(value: Any) -> None:
 
 
 def set_unlabeled_weight(
-    estimator: ClassifierMethods, X: Any, weight: Array | None, knowledge: Knowledge
+    estimator: ClassifierMethods,
+    X: Any,
+    weight: Array | None,
+    knowledge: Knowledge,
+    kept: Kept | None = None,
 ) -> None:
     """Set the weight of an unlabelled row: the given one, or the one that predicts best."""
     if not isinstance(estimator.unlabeled_weight, str):
@@ -42,7 +47,7 @@ def set_unlabeled_weight(
         return
     sizes = estimator.components_per_class
     sizes = 1 if is_choice(sizes) else sizes
-    estimator.unlabeled_weight_, table = find_weight(estimator, X, weight, knowledge, sizes)
+    estimator.unlabeled_weight_, table = find_weight(estimator, X, weight, knowledge, sizes, kept)
     if table:
         estimator.cv_results_ = table
 
@@ -54,7 +59,12 @@ def with_weight(estimator: Classifier, **changes: Any) -> Classifier:
 
 
 def find_weight(
-    estimator: Classifier, X: Any, sample_weight: Array | None, knowledge: Knowledge, sizes: Any
+    estimator: Classifier,
+    X: Any,
+    sample_weight: Array | None,
+    knowledge: Knowledge,
+    sizes: Any,
+    kept: Kept | None = None,
 ) -> tuple[float, Records]:
     """Return the weight of an unlabelled row, and a record for each weight that was tried.
 
@@ -73,7 +83,9 @@ def find_weight(
     tries = {}
     for weight in WEIGHTS:
         model = like(estimator, unlabeled_weight=weight, components_per_class=sizes)
-        rows, tries[weight], _ = held_out(model, X, sample_weight, knowledge, splits)
+        rows, tries[weight], _ = held_out(
+            model, X, sample_weight, knowledge, splits, kept=kept, name=f"weight-{weight:g}-"
+        )
     return best_weight(tries, rows, knowledge, sample_weight)
 
 

@@ -17,6 +17,8 @@ from coem.estimators._params import read_coupling_of_runs
 from coem.estimators._restarts import Rows, Starts
 from coem.initialise import Init, starter, stored_starter
 from coem.input import read_rows
+from coem.io.checkpoint import Checkpoint
+from coem.io.kept import Kept, Part, part_of
 from coem.latent.mixture import MixtureTheta
 from coem.latent.stored import StoredRows
 from coem.protocols import Engine
@@ -59,17 +61,20 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
     def _say(self, y: Any, weight: Array) -> Array:
         return weight
 
-    def _start_again_if_collapsed(self, part: Rows) -> None:
+    def _start_again_if_collapsed(self, part: Rows, kept: Kept | None) -> None:
         """Fit from other starts if nearly all rows are in one component; warn if they stay there.
 
         The first fit without that is taken.
         """
         if self.evidence != "auto" or not isinstance(self.init, str) or not self._gathers(part):
             return
-        for seed in draw_seeds(self.random_state, 1 + MORE_STARTS)[1:].tolist():
+        own = self.random_state
+        if kept is not None and not isinstance(own, Integral):
+            own = self.runs_[0].seed  # which the plan keeps
+        for seed in draw_seeds(own, 1 + MORE_STARTS)[1:].tolist():
             other = copy(self)
             other.random_state, other.checkpoint = seed, None
-            other._fit(part)
+            other._fit(part, saved=other._saved(part, part_of(kept, f"seed-{seed}")))
             if not other._gathers(part):
                 self.__dict__.update(vars(other) | self.get_params(deep=False))
                 return
@@ -88,7 +93,7 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
         return bool(mass.max() > GATHERED * mass.sum())
 
     def _coupling_of_runs(self) -> RunCoupling | None:
-        return read_coupling_of_runs(self.coupling_of_runs, self.init, self.n_init, self.checkpoint)
+        return read_coupling_of_runs(self.coupling_of_runs, self.init, self.n_init)
 
     def _starts(self, part: Rows, lesson: Lesson | None, engine: Engine) -> Starts[MixtureTheta]:
         """Return the given start, or starts that are drawn as `init` says."""
@@ -105,7 +110,12 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
         return Starts(draw, self.n_init, early, n_rows)
 
     def fitter(
-        self, X: Any, seeds: Sequence[int], sample_weight: Any = None, n_jobs: int | None = None
+        self,
+        X: Any,
+        seeds: Sequence[int],
+        sample_weight: Any = None,
+        n_jobs: int | None = None,
+        parts: Sequence[Part] | None = None,
     ) -> Callable[[int], Self]:
         """Return a function that fits the model with one of some seeds.
 
@@ -124,6 +134,8 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
             A row with a weight of 2 counts like two equal rows.
         n_jobs : int, optional
             Number of threads that draw the starts.
+        parts : sequence of coem.io.kept.Part, optional
+            A folder per seed, which keeps the state of its fit. `checkpoint` has no part in it.
 
         Returns
         -------
@@ -132,19 +144,32 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
         """
         first: Self = clone(self).set_params(checkpoint=None)
         part = first._read_rows(X, sample_weight)
+        fits = list(zip(seeds, first._saved_all(part, parts, len(seeds)), strict=True))
         with LocalEngine(n_jobs) as engine:
             starts = first._starts(part, None, engine)
             first._say_sample(starts, part.n_rows)
-            drawn = dict(zip(seeds, first._draw_all(starts, seeds, engine), strict=True))
+            drawn = dict(zip(seeds, first._draw_all(starts, fits, engine), strict=True))
+        saved = dict(fits)
         del starts  # frees what early starts are drawn from
 
         def fit(seed: int) -> Any:
             model = copy(first)
             model.random_state, model.engine = seed, deepcopy(first.engine)
-            model._fit(part, drawn=drawn[seed])
+            model._fit(part, drawn=drawn[seed], saved=saved[seed])
             return model
 
         return fit
+
+    def _saved_all(
+        self, rows: Rows, parts: Sequence[Part] | None, n_fits: int
+    ) -> Sequence[Checkpoint[MixtureTheta] | None]:
+        """Return the checkpoints of several fits to the same rows, which are digested once."""
+        if parts is None:
+            return [None] * n_fits
+        first = self._saved(rows, parts[0])
+        assert first is not None
+        about = first.packing, first.fingerprint, first.settings
+        return [Checkpoint(part, *about) for part in parts]
 
     def _read_rows(self, X: Any, sample_weight: Any) -> Rows:
         """Check the parameters and the rows, and return the rows encoded."""

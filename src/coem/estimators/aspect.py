@@ -1,6 +1,6 @@
 """The aspect model: counts of pairs, explained by hidden states."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -11,16 +11,17 @@ from coem.checks import check_weight, undo_on_error
 from coem.engine import LocalEngine
 from coem.estimators._aspect_scores import FOLD_IN, completion, per_count
 from coem.estimators._aspect_starts import given_aspects
+from coem.estimators._count_coupling import couple_aspects
 from coem.estimators._count_model import CountModel
 from coem.estimators._counts import precision, pseudo_counts
 from coem.estimators._ranking import By, best_features
-from coem.estimators._types import Precision, Seed
+from coem.estimators._types import Folder, Precision, Seed
+from coem.io.packing import AspectPacking
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import Aspect, Aspects, AspectTheta, fold_in
-from coem.latent.transitions import Link, couple_runs
 from coem.run_coupling import VIAS, RunCoupling
 from coem.schedules import Schedule
-from coem.typing import CSR, Array, Matrix
+from coem.typing import Array, Matrix
 from coem.views import is_several
 
 
@@ -75,6 +76,9 @@ class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CountModel)
         Number of threads. Results are the same, bit by bit, for any number.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
+    checkpoint : path, optional
+        A folder that keeps the state of all runs while they go on, coupled or not, as in
+        `MixtureClusterer`. With couplings that take `max_iter` rounds, `max_iter` must stay too.
     verbose : int, default=0
         Write progress to stderr.
 
@@ -147,6 +151,7 @@ class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CountModel)
         dtype: Precision = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
+        checkpoint: Folder | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -164,6 +169,7 @@ class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CountModel)
         self.dtype = dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     @undo_on_error
@@ -192,7 +198,10 @@ class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CountModel)
         model = Aspect(self.n_components, *priors, dtype)
         given = given_aspects(self.init, self.n_components, counts.shape)
         starts = None if given is None else [AspectTheta.of(start, dtype) for start in given]
-        best = self._fit_runs(plan, model, _couple, counts, weight, starts, "components")
+        packing = AspectPacking(counts.shape, self.n_components, dtype)
+        best = self._fit_runs(
+            plan, model, couple_aspects, packing, counts, weight, starts, "components"
+        )
         self.weights_, self.x_given_h_, self.y_given_h_ = best.theta.plain
         return self
 
@@ -286,12 +295,3 @@ class AspectModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CountModel)
         best = best_features(prob, self.weights_, n, by)
         names = getattr(self, "feature_names_in_", np.arange(prob.shape[1])).tolist()
         return [[(names[f], value) for f, value in top] for top in best]
-
-
-def _couple(
-    runs: Sequence[AspectTheta], coupling: RunCoupling, counts: CSR | None, number: int
-) -> tuple[list[AspectTheta], list[Link]]:
-    """Return the coupled parameters of all runs, and the transitions."""
-    coupled, links = couple_runs([run.plain for run in runs], coupling, counts, number)
-    pairs = zip(coupled, runs, strict=True)
-    return [AspectTheta.of(new, old.x.dtype) for new, old in pairs], links

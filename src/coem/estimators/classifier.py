@@ -1,41 +1,30 @@
 """Classification by a mixture when some rows have labels."""
 
 from contextlib import nullcontext
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import Bunch
 
-from coem.checks import check_flag, check_number, check_weight, undo_on_error
+from coem.checks import check_weight, undo_on_error
 from coem.corpus import Corpus
 from coem.coupling import Coupling
-from coem.estimators._base import BaseMixture
-from coem.estimators._classifier_methods import ClassifierMethods
-from coem.estimators._correspondence import by_hand, check_correspondence
-from coem.estimators._held_out import calibration, is_leave_one_out, like, splits_of
-from coem.estimators._labels_of_corpora import Judged, judged_rows, lesson_of, with_labels
+from coem.estimators._classifier_fit import ClassifierFit
+from coem.estimators._labels_of_corpora import judged_rows
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin, check_classes
-from coem.estimators._starts import first_classes
-from coem.estimators._subtopics import Sizes, check_sizes, choose, is_choice, sizes_of
+from coem.estimators._subtopics import Sizes, choose, is_choice, kept_choices
 from coem.estimators._types import Folder, Precision, Seed
-from coem.estimators._unlabeled_weight import check_unlabeled_weight as check_unlabeled
 from coem.estimators._unlabeled_weight import set_unlabeled_weight, with_weight
 from coem.families.named import Named
 from coem.input import read_rows
-from coem.io.checkpoint import Checkpoint
-from coem.labels import Knowledge, read_knowledge
-from coem.latent.mixture import MixtureTheta
+from coem.labels import read_knowledge
 from coem.posterior import Rule
 from coem.protocols import Engine
 from coem.schedules import Schedule, StepSize
-from coem.typing import Array
-from coem.views import Views
 
 
-class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, MixtureMethods):
+class MixtureClassifier(ClassifierFit, ClassifierMixin, OnlineMixin, MixtureMethods):
     r"""Classify rows by EM over labelled and unlabelled rows.
 
     If all rows are labelled, this is naive Bayes. With unlabelled rows it is the semi-supervised
@@ -87,8 +76,10 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         labelled rows do not become outdated.
     family, coupling, beta, posterior, weights, assign, evidence, max_iter, tol, patience, dtype,
     n_jobs, random_state, engine, checkpoint, verbose
-        As for `MixtureClusterer`. Here, mixture weights are P(class) P(component | class), with one
-        pseudo-row per class and per component of a class (Eq. 3.10, 3.11).
+        As for `MixtureClusterer`. A `checkpoint` also keeps the fits to folds; `random_state` must
+        then be a number, and `max_iter` must stay. Here, mixture weights are P(class)
+        P(component | class), with one pseudo-row per class and per component of a class (Eq. 3.10,
+        3.11).
 
     Attributes
     ----------
@@ -209,69 +200,23 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         for name in ("cv_results_", "calibration_"):  # of an earlier fit with other parameters
             self.__dict__.pop(name, None)
         self.classes_, weight = knowledge.classes, check_weight(sample_weight, views)
-        sizes, saved = self.components_per_class, None
-        judged = judged_rows(X, y, weight, knowledge, self, self.cv)
-        set_unlabeled_weight(self, judged.X, judged.weight, judged.knowledge)
-        if is_choice(sizes):
-            best, table = choose(with_weight(self), *judged)
-            sizes, params = best.components_per_class, self.get_params(deep=False)
-            self.__dict__.update(vars(best) | params)
-            self._made_with = self._shape_params()  # the choice, and not what was chosen
-            self.cv_results_ = table
-        if not is_choice(self.components_per_class) or isinstance(views, Corpus):
-            saved = self._fit_sizes(sizes, views, knowledge, weight)
-        with saved or nullcontext():
+        kept, sizes = kept_choices(self, views, knowledge, weight), self.components_per_class
+        with kept or nullcontext():
+            judged = judged_rows(X, y, weight, knowledge, self, self.cv)
+            set_unlabeled_weight(self, judged.X, judged.weight, judged.knowledge, kept)
+            if is_choice(sizes):
+                best, table = choose(with_weight(self), *judged, kept)
+                sizes, params = best.components_per_class, self.get_params(deep=False)
+                self.__dict__.update(vars(best) | params)
+                self._made_with = self._shape_params()  # the choice, and not what was chosen
+                self.cv_results_ = table
+            if not is_choice(self.components_per_class) or isinstance(views, Corpus):
+                self._fit_sizes(sizes, views, knowledge, weight, kept)
             if self.calibrate:
-                self.calibration_ = self._calibration(sizes, judged)
-        if saved:
-            saved.clear()
+                self.calibration_ = self._calibration(sizes, judged, kept)
+        if kept:
+            kept.clear()
         return self
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_unlabeled(self.unlabeled_weight)
-        check_sizes(self.components_per_class)
-        check_correspondence(self.correspondence)
-        if (self.cv is None or isinstance(self.cv, Real | str)) and not is_leave_one_out(self.cv):
-            check_number("cv", self.cv, Integral, 2)
-        check_flag("calibrate", self.calibrate)
-        choice = is_choice(self.components_per_class)
-        if choice and self.checkpoint is not None:
-            raise ValueError(
-                "checkpoint keeps one fit, but a choice of components_per_class needs many; choose "
-                "the number first, then fit with it"
-            )
-        if (choice or self.calibrate) and isinstance(self.init, BaseMixture):
-            raise ValueError(
-                "init is a fitted model, which may have seen the rows that will be held out; "
-                "leave calibrate at False and components_per_class at a number"
-            )
-
-    def _fit_sizes(
-        self, sizes: Sizes, views: Views | Corpus, knowledge: Knowledge, weight: Array | None
-    ) -> Checkpoint[MixtureTheta] | None:
-        """Fit with given numbers of components per class; return the checkpoint of the fit."""
-        n_by_class = sizes_of(sizes, self.classes_)
-        self.component_classes_ = first_classes(self.init, self.classes_, n_by_class)
-        if isinstance(self.correspondence, dict):  # raise before any work
-            by_hand(self.correspondence, self.classes_, self.component_classes_)
-        lesson = lesson_of(knowledge, weight, views)
-        if n_by_class.sum() > len(views):
-            raise ValueError(
-                f"n_samples={len(views)} rows cannot fill {n_by_class.sum()} components; lower "
-                "components_per_class"
-            )
-        part, own = self._rows_of_fit(views, weight), self._weigh(knowledge, weight)
-        part = with_labels(part, knowledge.allowed, self.component_classes_, own)
-        return self._fit(self._listened(part, weight), lesson)
-
-    def _calibration(self, sizes: Sizes, judged: Judged) -> Bunch:
-        """Return the calibration by folds, with given numbers of components per class."""
-        X, _, weight, knowledge = judged
-        cv = 5 if is_leave_one_out(self.cv) else self.cv
-        splits = splits_of(cv, len(knowledge.exact), knowledge, weight, self.random_state)
-        model = like(with_weight(self, components_per_class=sizes))
-        return calibration(model, X, weight, knowledge, splits)
 
     @undo_on_error
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

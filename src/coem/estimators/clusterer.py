@@ -99,10 +99,11 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, ClustererMethods):
         An engine of `coem.engine`, which holds the rows and their posteriors. The default uses
         threads of this process.
     checkpoint : path, optional
-        A folder that keeps the state of a fit while it runs. Writing takes at most a twentieth of
-        the time. If a fit was stopped, call `fit` again with the same data and the same parameters
-        (`max_iter`, `n_jobs`, `step` and `verbose` may differ): it goes on from the saved state and
-        ends with the same bits. At the end of the fit, the files are removed.
+        A folder that keeps the state of a fit while it runs, coupled runs included. Writing takes
+        at most a twentieth of the time. If a fit was stopped, call `fit` again with the same data
+        and the same parameters (`max_iter`, `n_jobs`, `step` and `verbose` may differ): it goes on
+        from the saved state and ends with the same bits. At the end, the files are removed. If a
+        file cannot be written, there is a warning, and the fit goes on (docs/checkpoints.md).
     verbose : int, default=0
         Write progress to stderr.
 
@@ -253,9 +254,10 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, ClustererMethods):
         part = self._read_rows(X, sample_weight)
         if hasattr(self, "calibration_"):  # of an earlier fit
             del self.calibration_
-        saved = self._fit(part)
+        saved = self._saved(part)
+        self._fit(part, saved=saved)
         with saved or nullcontext():
-            self._start_again_if_collapsed(part)
+            self._start_again_if_collapsed(part, saved)
         if saved:
             saved.clear()
         return self

@@ -1,5 +1,6 @@
 """Classification by a mixture and a linear classifier together."""
 
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from coem.calibration import counted, pool
 from coem.checks import check_weight, undo_on_error
 from coem.estimators._corpora import over_shards
+from coem.estimators._keeping import kept_folds
 from coem.estimators._labels_of_corpora import judged_rows
 from coem.estimators._linear import LinearModel, features_of
 from coem.estimators._pool import (
@@ -65,7 +67,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
     ----------
     mixture : MixtureClassifier, optional
         The mixture; None stands for ``MixtureClassifier(unlabeled_weight="auto")``. It is cloned.
-        Its `n_jobs` and `random_state` serve the whole fit.
+        Its `n_jobs`, `random_state` and `checkpoint` serve the whole fit.
     C : float, default=10.0
         Inverse strength of the penalty of the regression, as in scikit-learn.
     cv : int, splitter, iterable or None, default=5
@@ -196,10 +198,16 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
         check_exact(knowledge, Ballot(judged.X, knowledge, weight, None).labelled)
         self._own_rows = np.unique(over_shards(views, row_keys))
         self.classes_ = knowledge.classes
-        found = vote(self._mixture(), ballot, views, knowledge.labels(), weight)
-        self.mixture_, self.cv_results_ = found.mixture, found.table
-        self.unlabeled_weight_ = found.mixture.unlabeled_weight_
-        self.linear_, answers = regress(ballot, found, self.C)
+        mixture = self._mixture()
+        params = mixture.get_params() | self.get_params(deep=False) | {"mixture": None}
+        kept = kept_folds(mixture.checkpoint, params, views, knowledge, weight)
+        with kept or nullcontext():
+            found = vote(mixture, ballot, views, knowledge.labels(), weight, kept)
+            self.mixture_, self.cv_results_ = found.mixture, found.table
+            self.unlabeled_weight_ = found.mixture.unlabeled_weight_
+            self.linear_, answers = regress(ballot, found, self.C, kept)
+        if kept:
+            kept.clear()
         self.pool_, self.held_out_ = weigh(ballot, found, answers)
         if self.class_shares == "auto" and found.splits:
             shares = find_shares(self._log_proba(ballot.views), ballot)

@@ -1,6 +1,5 @@
 """The traffic model: counts between nodes, explained by hubs and the traffic between them."""
 
-from collections.abc import Sequence
 from numbers import Real
 from typing import Any, Self
 
@@ -11,15 +10,16 @@ from coem.checks import check_number, undo_on_error
 from coem.engine import LocalEngine
 from coem.estimators._aspect_scores import per_count
 from coem.estimators._aspect_starts import given_traffic
+from coem.estimators._count_coupling import couple_traffic
 from coem.estimators._count_model import CountModel
 from coem.estimators._counts import precision
-from coem.estimators._types import Precision, Seed
+from coem.estimators._types import Folder, Precision, Seed
+from coem.io.packing import TrafficPacking
 from coem.kernels.aspect import Pairs
 from coem.latent.traffic import Traffic, TrafficFlow, TrafficTheta
-from coem.latent.transitions import HubLink, couple_hubs
 from coem.run_coupling import HUB_VIAS, RunCoupling
 from coem.schedules import Schedule
-from coem.typing import CSR, Array, Matrix
+from coem.typing import Array, Matrix
 from coem.views import is_several
 
 
@@ -69,6 +69,9 @@ class TrafficModel(CountModel):
         Number of threads. Results are the same, bit by bit, for any number.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
+    checkpoint : path, optional
+        A folder that keeps the state of all runs while they go on, coupled or not, as in
+        `MixtureClusterer`. With couplings that take `max_iter` rounds, `max_iter` must stay too.
     verbose : int, default=0
         Write progress to stderr.
 
@@ -131,6 +134,7 @@ class TrafficModel(CountModel):
         dtype: Precision = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
+        checkpoint: Folder | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_hubs = n_hubs
@@ -148,6 +152,7 @@ class TrafficModel(CountModel):
         self.dtype = dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
@@ -182,7 +187,8 @@ class TrafficModel(CountModel):
         model = TrafficFlow(k, float(self.smoothing), dtype)
         given = given_traffic(self.init, k, n)
         starts = None if given is None else [TrafficTheta.of(start, dtype) for start in given]
-        best = self._fit_runs(plan, model, _couple, counts, None, starts, "hubs")
+        packing = TrafficPacking(counts.shape, k, dtype)
+        best = self._fit_runs(plan, model, couple_traffic, packing, counts, None, starts, "hubs")
         self.alpha_, self.beta_ = best.theta.plain
         return self
 
@@ -219,12 +225,3 @@ class TrafficModel(CountModel):
         theta = TrafficTheta.of(Traffic(self.alpha_, self.beta_), self.alpha_.dtype)
         with LocalEngine(self.n_jobs):
             return per_count(Pairs.of(counts, None, theta.x.dtype), theta)
-
-
-def _couple(
-    runs: Sequence[TrafficTheta], coupling: RunCoupling, counts: CSR | None, number: int
-) -> tuple[list[TrafficTheta], list[HubLink]]:
-    """Return the coupled parameters of all runs, and the transitions."""
-    coupled, links = couple_hubs([run.plain for run in runs], coupling, counts, number)
-    pairs = zip(coupled, runs, strict=True)
-    return [TrafficTheta.of(new, old.x.dtype) for new, old in pairs], links

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,9 @@ MOST_NESTED = 1 << 20  # lists and objects of the document, which take 100 bytes
 LARGEST_HEADER = 1 << 14  # bytes of an array's header, NumPy's own limit being 10,000
 KINDS = "biufcUSmM"  # of arrays: no objects, no structures
 CHUNK = 1 << 20
+
+# NumPy reads headers with `ast`, which can fail in Python 3.11 if several threads use it at once.
+_one_parser = threading.Lock()
 
 
 class ArchiveError(ValueError):
@@ -209,7 +213,8 @@ def _parse_array(memory: Array, name: str) -> Array:
     readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     if version not in readers:
         raise ValueError(f"{name} has a format of version {version}")
-    shape, by_columns, dtype = readers[version](header)
+    with _one_parser:
+        shape, by_columns, dtype = readers[version](header)
     body = memory[header.tell() :]
     promised = dtype.itemsize * int(np.prod(shape, dtype=object))
     plain = dtype.kind in KINDS and dtype.itemsize > 0

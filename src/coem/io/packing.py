@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from coem.kernels.aspect import new_table
+from coem.latent.aspect import AspectTheta
 from coem.latent.chain import Chain, ChainTheta
 from coem.latent.emissions import Emissions
 from coem.latent.markov import MarkovTheta
 from coem.latent.mixture import Mixture, MixtureTheta
+from coem.latent.traffic import TrafficTheta
 from coem.protocols import Theta as ThetaT
 from coem.typing import Array, Theta
 
@@ -82,6 +85,60 @@ class ChainPacking:
         tables = [*vars(markov).values(), markov.log_transition.T, *flat_theta(params)]
         _check_lengths(tables, self.model.n_components)
         return ChainTheta(params, markov, int(arrays["version"]))
+
+
+@dataclass(frozen=True)
+class AspectPacking:
+    """The arrays of an aspect model of counts of some shape."""
+
+    shape: tuple[int, int]
+    n_components: int
+    dtype: Any
+    n_views: int = 1
+
+    def pack(self, theta: AspectTheta) -> dict[str, Array]:
+        """Return the parameters as arrays."""
+        return {"weights": theta.weights, "x": theta.x, "y": theta.y}
+
+    def unpack(self, arrays: dict[str, Array]) -> AspectTheta:
+        """Return the parameters."""
+        weights, k = arrays["weights"], self.n_components
+        tables = (
+            _as_table(arrays[n], r, k, self.dtype) for n, r in zip("xy", self.shape, strict=True)
+        )
+        if weights.shape != (k,) or weights.dtype != np.float64:
+            raise ValueError(f"it does not have {k} components")
+        return AspectTheta(weights, *tables)
+
+
+@dataclass(frozen=True)
+class TrafficPacking:
+    """The arrays of a traffic model of counts of some shape."""
+
+    shape: tuple[int, int]
+    n_components: int
+    dtype: Any
+    n_views: int = 1
+
+    def pack(self, theta: TrafficTheta) -> dict[str, Array]:
+        """Return the parameters as arrays."""
+        return {"x": theta.x, "beta": theta.beta}
+
+    def unpack(self, arrays: dict[str, Array]) -> TrafficTheta:
+        """Return the parameters."""
+        beta, k = arrays["beta"], self.n_components
+        if beta.shape != (k, k) or beta.dtype != np.float64:
+            raise ValueError(f"it does not have {k} components")
+        return TrafficTheta(_as_table(arrays["x"], self.shape[0], k, self.dtype), beta)
+
+
+def _as_table(values: Array, n_rows: int, k: int, dtype: Any) -> Array:
+    """Return a table of the kernels with the values of an array; raise if it is of another kind."""
+    table = new_table(n_rows, k, dtype)
+    if (values.shape, values.dtype) != (table.shape, table.dtype):
+        raise ValueError(f"it does not have {k} components of {n_rows} probabilities")
+    table[...] = values
+    return table
 
 
 def flat_theta(params: Iterable[Theta]) -> list[Array]:

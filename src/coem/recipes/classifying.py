@@ -1,5 +1,6 @@
 """`classify`: learn from a few labels, and predict the others."""
 
+import os
 import time
 import warnings
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from sklearn.base import clone
 
 from coem import selection
 from coem.estimators import MixtureClassifier, PooledClassifier
+from coem.io.kept import Content, Part, once
 from coem.recipes.defaults import (
     CLASS_LENGTH,
     FOLDS,
@@ -28,6 +30,8 @@ from coem.recipes.labels import all_labels_of, check_labels, exact, needed_label
 from coem.recipes.listener import Listener, duration
 from coem.recipes.result import Job, Result, begin
 from coem.recipes.views import class_families, latent_of, n_jobs, text_views, to_views
+
+EXAMINED = ("components_per_class", "unlabeled_weight")  # what a doctor recommends
 
 
 def classify(
@@ -59,6 +63,7 @@ def classify(
     delimiter: str | None = None,
     sheet: str | None = None,
     skip_bad: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
     listener: Listener | None = None,
 ) -> Result:
     """Learn classes from rows with a label, and predict the others, as ``coem classify`` does.
@@ -99,7 +104,7 @@ def classify(
         Folds of the labelled rows, from which the accuracy is estimated.
     max_iter : int, default=200
         The most rounds of a fit.
-    seed, threads, encoding, delimiter, sheet, skip_bad, listener : optional
+    seed, threads, encoding, delimiter, sheet, skip_bad, checkpoint, listener : optional
         As in `cluster`.
 
     Returns
@@ -127,18 +132,20 @@ def classify(
     settings["label"] = needed_label(settings["label"], documents, listener)
     given = all_labels_of(documents, settings["label"], listener, multi=multi)
     check_labels(given, settings["label"])
-    reader = text_views(settings, documents, latent=latent_of(settings))
-    data = to_views(reader, documents, settings, listener, label=settings["label"])
-    with listener.noting_warnings(), _without_restarts():
-        mixture, advice = _mixture(settings, data, given, class_families(reader, data), listener)
-        model = _fit(mixture, settings, data, given, listener)
-    return _result(job, reader, data, given, model, advice)
+    with job.fits():
+        reader = text_views(settings, documents, latent=latent_of(settings))
+        data = to_views(reader, documents, settings, listener, label=settings["label"])
+        with listener.noting_warnings(), _without_restarts():
+            mixture, advice = _mixture(job, data, given, class_families(reader, data))
+            mixture.set_params(checkpoint=job.part("classes"))
+            model = _fit(mixture, settings, data, given, listener)
+            mixture.set_params(checkpoint=None)
+        return _result(job, reader, data, given, model, advice)
 
 
-def _mixture(
-    settings: dict[str, Any], views: Any, labels: np.ndarray, family: Any, listener: Listener
-) -> tuple[Any, dict[str, str]]:
+def _mixture(job: Job, views: Any, labels: np.ndarray, family: Any) -> tuple[Any, dict[str, str]]:
     """Return the mixture to fit, and the advice of the doctor if it is asked for."""
+    settings = job.settings
     model = MixtureClassifier(
         family=family,
         evidence=settings["evidence"],
@@ -150,6 +157,20 @@ def _mixture(
     )
     if not settings["doctor"]:
         return model, {}
+
+    def examine(part: Part | None) -> Content:
+        return _examine(model, settings, views, labels, job.listener), {}
+
+    found, _ = once(job.kept, "doctor", examine)
+    job.listener.note(found["recommendation"])
+    model.set_params(**found["params"])
+    return model, {"doctor": found["recommendation"]}
+
+
+def _examine(
+    model: Any, settings: dict[str, Any], views: Any, labels: np.ndarray, listener: Listener
+) -> dict[str, Any]:
+    """Return what the doctor recommends, in a sentence and as parameters of the mixture."""
     cost = selection.doctor_cost(labels)
     listener.note(f"the doctor makes up to {cost.n_fits:,} fits, with labels held out")
     seconds = _seconds_of_a_fit(model, views, labels, listener)
@@ -158,8 +179,8 @@ def _mixture(
     with listener.fitting("the doctor's fits", cost.n_fits) as bar:
         how = {"random_state": settings["seed"], "on_fit": bar.step}
         advice = selection.doctor(model, views, labels, **how)
-    listener.note(advice.recommendation)
-    return advice.estimator, {"doctor": advice.recommendation}
+    params = {name: getattr(advice.estimator, name) for name in EXAMINED}
+    return {"recommendation": advice.recommendation, "params": params}
 
 
 def _seconds_of_a_fit(model: Any, views: Any, labels: np.ndarray, listener: Listener) -> float:

@@ -11,6 +11,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from coem import selection
 from coem.checks import check_choice, check_number
 from coem.estimators import MixtureClusterer, SphericalKMeans
+from coem.io.kept import Part
 from coem.metrics import cluster_entropy
 from coem.recipes.defaults import (
     LENGTH,
@@ -70,6 +71,7 @@ def cluster(
     sheet: str | None = None,
     skip_bad: bool = False,
     names_from: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     listener: Listener | None = None,
 ) -> Result:
     """Find groups of documents, and name them, as ``coem cluster`` does.
@@ -147,6 +149,10 @@ def cluster(
         The folder of an earlier run. A group has the name that ``coem name`` or `Result.name` gave
         to a group there, if the two have most of each other's documents; these are matched by
         their ids. Groups that were merged there are merged again. `notes` says what was found.
+    checkpoint : path, optional
+        A folder that keeps the state of the fits while they run. If a call was stopped, the same
+        call goes on from there and ends with the same bits; only `threads` may differ. At the end
+        the folder is removed.
     listener : Listener, optional
         Who hears of progress and notes. Otherwise notes are kept in `notes` of the result.
 
@@ -172,17 +178,18 @@ def cluster(
     job = begin("cluster", given)
     settings, documents, listener = job.settings, job.documents, job.listener
     settings["label"] = label_of(label, documents, listener)
-    reader = group_views(settings, documents, settings["label"])
-    data = to_views(reader, documents, settings, listener, label=settings["label"])
-    if method == "k-means":
-        check_directions(reader)
-    k = settings["k"] or _choose(settings, data, reader, listener)
-    check_size(k, data)
-    data = keep_directions(settings, reader, data, k, listener)
-    found = fit_groups(settings, data, k, families(reader), listener)
-    with listener.noting_warnings():
-        result = _result(job, reader, data, found)
-        return with_names(result, earlier, listener)
+    with job.fits():
+        reader = group_views(settings, documents, settings["label"])
+        data = to_views(reader, documents, settings, listener, label=settings["label"])
+        if method == "k-means":
+            check_directions(reader)
+        k = settings["k"] or _choose(job, data, reader)
+        check_size(k, data)
+        data = keep_directions(settings, reader, data, k, listener, job.kept)
+        found = fit_groups(job, data, k, families(reader))
+        with listener.noting_warnings():
+            result = _result(job, reader, data, found)
+            return with_names(result, earlier, listener)
 
 
 def _check_method(given: dict[str, Any]) -> None:
@@ -194,25 +201,28 @@ def _check_method(given: dict[str, Any]) -> None:
         if given[name] != default:
             why = "rows have length 1" if name == "max_length" else "there are no probabilities"
             raise ValueError(f"{name}={given[name]!r} is for method='em': with k-means {why}")
+    if given["checkpoint"] is not None:
+        raise ValueError(
+            "checkpoint is for method='em': k-means has no state to be kept; leave checkpoint out"
+        )
 
 
-def _choose(settings: dict[str, Any], views: Any, reader: Any, listener: Listener) -> int:
+def _choose(job: Job, views: Any, reader: Any) -> int:
     """Return the number of groups that `choose_k` recommends for the columns of the table.
 
     Latent directions have no part in it: ``coem choose-k`` gives the same number.
     """
     own = {name: views[name] for name, spec in reader.views_.items() if spec["kind"] != "latent"}
     family = {name: found for name, found in families(reader).items() if name in own}
-    choice = choose(settings, Views(own), family, listener)
-    listener.note(f"k was not given: {choice.best} groups ({choice.reason})")
+    choice = choose(job, Views(own), family)
+    job.listener.note(f"k was not given: {choice.best} groups ({choice.reason})")
     return int(choice.best)
 
 
-def fit_groups(
-    settings: dict[str, Any], views: Any, k: int, family: Any, listener: Listener
-) -> Any:
+def fit_groups(job: Job, views: Any, k: int, family: Any) -> Any:
     """Fit several runs, and return the central one with the stability of its groups."""
-    model = _model(settings, k, family)
+    settings, listener = job.settings, job.listener
+    model = _model(settings, k, family, job.part("runs"))
     with listener.fitting("runs", settings["restarts"]) as bar, listener.noting_warnings():
         return selection.stability(
             model,
@@ -225,12 +235,13 @@ def fit_groups(
         )
 
 
-def _model(settings: dict[str, Any], k: int, family: Any) -> Any:
+def _model(settings: dict[str, Any], k: int, family: Any, part: Part | None) -> Any:
     """Return the model that is fitted to the views."""
     if settings["method"] == "k-means":
         return SphericalKMeans(k, n_init=STARTS, max_iter=settings["max_iter"])
     evidence, max_iter = settings["evidence"], settings["max_iter"]
-    return MixtureClusterer(k, family=family, evidence=evidence, max_iter=max_iter, tol=TOL)
+    how = {"evidence": evidence, "max_iter": max_iter, "tol": TOL, "checkpoint": part}
+    return MixtureClusterer(k, family=family, **how)
 
 
 def _result(job: Job, reader: Any, views: Any, found: Any) -> Result:

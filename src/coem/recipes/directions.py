@@ -8,6 +8,7 @@ from scipy.stats import entropy
 
 from coem.estimators import MixtureClusterer
 from coem.evidence import sampled_rows
+from coem.io.kept import Content, Kept, Part, once
 from coem.recipes.defaults import TOL
 from coem.recipes.listener import Listener
 from coem.recipes.views import families, n_jobs
@@ -19,7 +20,12 @@ SHARED = 0.25  # the least share of the rows that two texts must have for the tr
 
 
 def keep_directions(
-    settings: dict[str, Any], reader: Any, views: Any, k: int, listener: Listener
+    settings: dict[str, Any],
+    reader: Any,
+    views: Any,
+    k: int,
+    listener: Listener,
+    kept: Kept | None = None,
 ) -> Any:
     """Return the views, without latent directions if several texts can do without them.
 
@@ -33,9 +39,12 @@ def keep_directions(
         return views
     family = {name: found for name, found in families(reader).items() if name in texts}
     with listener.fitting("a trial without latent directions", None):
-        share = kept_groups(
-            Views({name: views[name] for name in texts}), family, k, n_jobs(settings)
-        )
+        own = Views({name: views[name] for name in texts})
+
+        def trial(part: Part | None) -> Content:
+            return {"share": kept_groups(own, family, k, n_jobs(settings), part)}, {}
+
+        share = once(kept, "trial", trial)[0]["share"]
     if share < LEAST:
         return views
     name = reader.latent_.name
@@ -47,20 +56,21 @@ def keep_directions(
     return Views({view: views[view] for view in views.names if view != name})
 
 
-def kept_groups(views: Any, family: Any, k: int, threads: int | None = None) -> float:
+def kept_groups(
+    views: Any, family: Any, k: int, threads: int | None = None, part: Part | None = None
+) -> float:
     """Return the effective number of groups of a trial fit, as a share of k.
 
     It is the exponential of the entropy of the sizes: 1 if all groups are of one size, and 1 / k if
     one group has all rows. It is 0 if no two texts can teach each other, because all but one share
     nothing with the others, or are empty in most rows: one text alone gets directions as well. It
-    is also 0 if there are more groups than rows in a trial.
+    is also 0 if there are more groups than rows in a trial. `part` keeps the state of the fit.
     """
     rows = sampled_rows([views[name] for name in views.names])
     if k > len(rows):
         return 0.0
-    model = MixtureClusterer(
-        k, family=family, max_iter=ROUNDS, tol=TOL, n_jobs=threads, random_state=0
-    )
+    how = {"max_iter": ROUNDS, "tol": TOL, "n_jobs": threads, "checkpoint": part}
+    model = MixtureClusterer(k, family=family, random_state=0, **how)
     with warnings.catch_warnings():
         # The trial may collapse or end early: that is what it finds out.
         warnings.simplefilter("ignore")

@@ -2,18 +2,21 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from coem.checks import check_choice
+from coem.checks import check_choice, check_folder
 from coem.io import new_folder
+from coem.io.kept import Kept, Part, part_of
 from coem.recipes.dates import find_dates
 from coem.recipes.defaults import FORMATS
 from coem.recipes.documents import Documents, read_documents
+from coem.recipes.keeping import kept_recipe
 from coem.recipes.listener import Listener
 from coem.recipes.names import check_kept
 from coem.recipes.record import write_page, write_run
@@ -25,7 +28,7 @@ from coem.report import Naming, tell
 NO_NAMES = "classes are called what their labels say; rename the labels in the table"
 NO_MERGE = "topics of segments depend on their order and cannot be merged; ask for fewer with k"
 # Parameters that do not change what is computed.
-OWN = ("table", "listener", "names_from")
+OWN = ("table", "listener", "names_from", "checkpoint")
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +200,19 @@ class Job:
     listener: Listener
     started: float
     dates: Any = None  # of the rows, if there is a column of dates
+    kept: Kept | None = None  # the folder that keeps the fits, if there is one
+
+    @contextmanager
+    def fits(self) -> Iterator[None]:
+        """Keep the fits inside, and remove what was kept when all of them are done."""
+        with self.kept or nullcontext():
+            yield
+        if self.kept is not None:
+            self.kept.clear()
+
+    def part(self, name: str) -> Part | None:
+        """Return the folder for one of the fits, or None if nothing is kept."""
+        return part_of(self.kept, name)
 
     def tell(self, model: Any, views: Any, reader: Any, **more: Any) -> Any:
         """Return what there is to tell; `more` is for `coem.report.tell`."""
@@ -227,13 +243,15 @@ def begin(verb: str, given: dict[str, Any]) -> Job:
     started = time.time()
     settings = {name: value for name, value in given.items() if name not in OWN}
     settings = normal(settings)
+    check_folder("checkpoint", given.get("checkpoint"))
     listener = Listener() if given["listener"] is None else given["listener"]
     reading = {name: settings[name] for name in READING if name in settings}
     documents = read_documents(given["table"], listener, id=settings["id"], **reading)
     dates = None
     if "date" in settings:
         settings["date"], dates = find_dates(settings["date"], documents, listener)
-    return Job(verb, settings, documents, listener, started, dates)
+    kept = kept_recipe(verb, given.get("checkpoint"), settings, documents)
+    return Job(verb, settings, documents, listener, started, dates, kept)
 
 
 def story_of(

@@ -1,5 +1,6 @@
 """`segment`: long documents, cut where their topic changes."""
 
+import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -53,6 +54,7 @@ def segment(
     delimiter: str | None = None,
     sheet: str | None = None,
     skip_bad: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
     listener: Listener | None = None,
 ) -> Result:
     """Cut long documents into segments, each of one topic, as ``coem segment`` does.
@@ -82,7 +84,7 @@ def segment(
         Which words count, as in `cluster`.
     restarts : int, default=5
         Runs from other starts; the most probable one is kept.
-    max_iter, seed, threads, encoding, delimiter, sheet, skip_bad, listener : optional
+    max_iter, seed, threads, encoding, delimiter, sheet, skip_bad, checkpoint, listener : optional
         As in `cluster`.
 
     Returns
@@ -98,18 +100,19 @@ def segment(
         "by": settings["split"],
         "words": settings["words"],
     }
-    sequences = cut(job.documents, how, listener)
-    check_cut(sequences)
-    reader = text_views({**settings, "text": [TEXT], "views": {}}, sequences)
-    with listener.noting_warnings():
-        views = reader.fit_transform(sequences.table)
-    words = said_stop_words(reader, settings)
-    listener.note(f"{views.shape[1]:,} words that are in {min_df} paragraphs or more{words}")
-    k = settings["k"] or _choose(settings, views, listener)
-    check_size(k, views)
-    model = _fit(settings, views, sequences, reader, k, listener)
-    with listener.noting_warnings():
-        return _result(replace(job, documents=sequences), how, reader, views, model)
+    with job.fits():
+        sequences = cut(job.documents, how, listener)
+        check_cut(sequences)
+        reader = text_views({**settings, "text": [TEXT], "views": {}}, sequences)
+        with listener.noting_warnings():
+            views = reader.fit_transform(sequences.table)
+        words = said_stop_words(reader, settings)
+        listener.note(f"{views.shape[1]:,} words that are in {min_df} paragraphs or more{words}")
+        k = settings["k"] or _choose(settings, views, listener)
+        check_size(k, views)
+        model = _fit(job, views, sequences, reader, k)
+        with listener.noting_warnings():
+            return _result(replace(job, documents=sequences), how, reader, views, model)
 
 
 def _choose(settings: dict[str, Any], views: Any, listener: Listener) -> int:
@@ -123,15 +126,9 @@ def _choose(settings: dict[str, Any], views: Any, listener: Listener) -> int:
     return k
 
 
-def _fit(
-    settings: dict[str, Any],
-    views: Any,
-    sequences: Sequences,
-    reader: Any,
-    k: int,
-    listener: Listener,
-) -> Any:
+def _fit(job: Job, views: Any, sequences: Sequences, reader: Any, k: int) -> Any:
     """Fit the chain."""
+    settings, listener = job.settings, job.listener
     model = topic_chain(
         k,
         len(sequences),
@@ -141,10 +138,11 @@ def _fit(
         max_iter=settings["max_iter"],
         n_jobs=n_jobs(settings),
         random_state=settings["seed"],
+        checkpoint=job.part("segments"),
     )
     total = settings["restarts"] * settings["max_iter"]
     with listener.fitting("rounds", total, by_rounds=True), listener.noting_warnings():
-        return model.fit(views, lengths=sequences.filled)
+        return model.fit(views, lengths=sequences.filled).set_params(checkpoint=None)
 
 
 # -- what is told ----------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
 """`how_many`: the number of groups."""
 
+import os
 from typing import Any
 
 from coem import selection
 from coem.estimators import MixtureClusterer
 from coem.recipes.defaults import LENGTH, MAX_DF, MAX_ITER, MIN_DF, NGRAMS, STOP_WORDS, TOL
 from coem.recipes.listener import Listener
-from coem.recipes.result import begin
+from coem.recipes.result import Job, begin
 from coem.recipes.views import families, n_jobs, text_views, to_views
 
 
@@ -31,6 +32,7 @@ def how_many(
     delimiter: str | None = None,
     sheet: str | None = None,
     skip_bad: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
     listener: Listener | None = None,
 ) -> Any:
     """Return how many groups the documents have, as ``coem choose-k`` says it.
@@ -43,17 +45,19 @@ def how_many(
         As of `coem.selection.choose_k`: `best`, `possible`, `reason` and `table`.
     """
     job = begin("choose-k", dict(locals()))
-    reader = text_views(job.settings, job.documents)
-    data = to_views(reader, job.documents, job.settings, job.listener)
-    return choose(job.settings, data, families(reader), job.listener)
+    with job.fits():
+        reader = text_views(job.settings, job.documents)
+        data = to_views(reader, job.documents, job.settings, job.listener)
+        return choose(job, data, families(reader))
 
 
-def choose(settings: dict[str, Any], views: Any, family: Any, listener: Listener) -> Any:
+def choose(job: Job, views: Any, family: Any) -> Any:
     """Return the choice of the number of groups of some views."""
-    among = settings.get("among")
-    with listener.fitting("numbers of groups", len(among or ()) or None) as bar:
+    settings, among = job.settings, job.settings.get("among")
+    how = {"max_iter": settings["max_iter"], "tol": TOL, "checkpoint": job.part("sizes")}
+    with job.listener.fitting("numbers of groups", len(among or ()) or None) as bar:
         return selection.choose_k(
-            MixtureClusterer(family=family, max_iter=settings["max_iter"], tol=TOL),
+            MixtureClusterer(family=family, **how),
             views,
             among,
             n_jobs=n_jobs(settings),

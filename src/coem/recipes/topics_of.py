@@ -9,6 +9,7 @@ from typing import Any
 
 from coem.checks import check_number
 from coem.estimators import AspectModel
+from coem.io.kept import Part
 from coem.recipes.defaults import (
     COUPLING,
     MAX_DF,
@@ -50,6 +51,7 @@ def topics(
     sheet: str | None = None,
     skip_bad: bool = False,
     names_from: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     listener: Listener | None = None,
 ) -> Result:
     """Find topics, of which each document has shares, as ``coem topics`` does.
@@ -68,7 +70,7 @@ def topics(
         How two runs learn from each other (Lin 2006); None makes one run.
     max_iter : int, default=50
         Iterations before and after the coupling.
-    seed, threads, encoding, delimiter, sheet, skip_bad, names_from, listener : optional
+    seed, threads, encoding, delimiter, sheet, skip_bad, names_from, checkpoint, listener : optional
         As in `cluster`.
 
     Returns
@@ -89,22 +91,23 @@ def topics(
     earlier = read_earlier(names_from)
     job = begin("topics", given)
     settings, listener = job.settings, job.listener
-    reader = text_views(settings, job.documents)
-    if reader.views is None:
-        job = replace(job, documents=_only_words(job.documents, listener))
-    data = to_views(reader, job.documents, settings, listener)
-    data = _as_one(reader, data, job.documents)
-    check_size(settings["k"], data)
-    name = one_of_counts(reader, data)
-    model = _model(settings)
-    # Each run has as many rounds before the coupling as after it.
-    total = model.n_runs * model.max_iter * (1 if model.coupling is None else 2)
-    with listener.fitting("rounds", total, by_rounds=True), listener.noting_warnings():
-        model.fit(data[name])
-    return with_names(_result(job, reader, data, model), earlier, listener)
+    with job.fits():
+        reader = text_views(settings, job.documents)
+        if reader.views is None:
+            job = replace(job, documents=_only_words(job.documents, listener))
+        data = to_views(reader, job.documents, settings, listener)
+        data = _as_one(reader, data, job.documents)
+        check_size(settings["k"], data)
+        name = one_of_counts(reader, data)
+        model = _model(settings, job.part("topics"))
+        # Each run has as many rounds before the coupling as after it.
+        total = model.n_runs * model.max_iter * (1 if model.coupling is None else 2)
+        with listener.fitting("rounds", total, by_rounds=True), listener.noting_warnings():
+            model.fit(data[name]).set_params(checkpoint=None)
+        return with_names(_result(job, reader, data, model), earlier, listener)
 
 
-def _model(settings: dict[str, Any]) -> AspectModel:
+def _model(settings: dict[str, Any], part: Part | None) -> AspectModel:
     """Return the model that the settings ask for."""
     alone = settings["coupling"] == "none"
     return AspectModel(
@@ -114,6 +117,7 @@ def _model(settings: dict[str, Any]) -> AspectModel:
         max_iter=settings["max_iter"],
         n_jobs=n_jobs(settings),
         random_state=settings["seed"],
+        checkpoint=part,
     )
 
 

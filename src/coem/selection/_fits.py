@@ -13,10 +13,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from coem.checks import check_folder
 from coem.estimators import MixtureClusterer, SphericalKMeans
 from coem.input import take_rows
+from coem.io.kept import MACHINE, check_seed, kept_fits
 from coem.kernels import threads
-from coem.views import is_several
+from coem.views import Views, is_several
 
 N_FEATURES = 6
 
@@ -196,23 +198,57 @@ def some_rows(rng, n_rows, subsample):
 def fits_of(model, X, weight, plans, n_jobs):
     """Return a function that fits a clone of the model to some rows with a seed.
 
-    `plans` are the rows and seeds that it will be called with. Mixtures that see all rows prepare
-    them once for all fits.
+    `plans` are the rows, seeds and folders for the state that it will be called with. Mixtures that
+    see all rows prepare them once for all fits.
     """
-    if type(model) is MixtureClusterer and all(rows is None for rows, _ in plans):
-        fit = model.fitter(X, [seed for _, seed in plans], weight, n_jobs)
-        return lambda rows, seed: fit(seed)
-    return lambda rows, seed: fit_again(model, X, rows, weight, seed)
+    if type(model) is MixtureClusterer and all(rows is None for rows, _, _ in plans):
+        _, seeds, parts = zip(*plans, strict=True)
+        fit = model.fitter(X, seeds, weight, n_jobs, None if None in parts else parts)
+        return lambda rows, seed, part: fit(seed)
+    return lambda rows, seed, part: fit_again(model, X, rows, weight, seed, part)
 
 
-def fit_again(model, X, rows, weight, seed):
-    """Return a clone of the model, fitted to the given rows (None: all rows) with a seed."""
+def kept_of(model, X, weight, random_state, **about):
+    """Return the folder that keeps several fits of a model with a `checkpoint`, or None.
+
+    `about` is what the fits depend on beside the model, the rows, their weights and the seed.
+    """
+    last = last_of(model)
+    place = getattr(last, "checkpoint", None)
+    if place is None:
+        return None
+    check_folder("checkpoint", place)
+    check_seed(random_state, place, "several fits")
+    params = {
+        name: value
+        for name, value in model.get_params(deep=True).items()
+        if name.split("__")[-1] not in (*MACHINE, "steps") and not hasattr(value, "get_params")
+    }
+    rows = [X[name] for name in X.names] if isinstance(X, Views) else [X]
+    params |= {"model": type(last).__name__, "seed": int(random_state), **about}
+    return kept_fits(place, params, [*rows, weight])
+
+
+def with_checkpoint(model, place):
+    """Return the model, which keeps its state at another place, if it can keep any."""
+    last = last_of(model)
+    if "checkpoint" in last.get_params(deep=False):
+        last.set_params(checkpoint=place)
+    return model
+
+
+def fit_again(model, X, rows, weight, seed, part=None):
+    """Return a clone of the model, fitted to the given rows (None: all rows) with a seed.
+
+    `part` is the folder for its state, if that is to be kept.
+    """
     fitted = clone(model).set_params(**dict.fromkeys(_seeds_of(model), seed))
+    with_checkpoint(fitted, part)
     if rows is not None:
         X, weight = take_rows(X, rows), None if weight is None else weight[rows]
     prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
     given = {} if weight is None else {f"{prefix}sample_weight": weight}
-    return fitted.fit(X, **given)
+    return with_checkpoint(fitted.fit(X, **given), None)
 
 
 def each_fit(run, plans, n_jobs):

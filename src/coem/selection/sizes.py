@@ -1,5 +1,6 @@
 """Choose the number of components by what fits to different rows and starts have in common."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import count
 from numbers import Integral
@@ -10,10 +11,11 @@ from sklearn.utils import Bunch, check_random_state
 
 from coem.checks import check_number
 from coem.input import as_rows, n_rows_of, take_rows
+from coem.io.kept import once
 from coem.phrases import enumerated
 from coem.records import Records
 from coem.selection._figures import one_panel
-from coem.selection._fits import each_fit, fit_again, last_of
+from coem.selection._fits import each_fit, fit_again, kept_of, last_of
 from coem.selection._shared import SharedInformation
 
 LARGEST = 64  # the largest number that is tried by default
@@ -112,7 +114,9 @@ def choose_k(model, X, sizes=None, *, n_splits=3, random_state=None, n_jobs=None
     Parameters
     ----------
     model : MixtureClusterer, or Pipeline that ends in one
-        Any estimator with `n_components`, `predict` and `score_samples`; it is not changed.
+        Any estimator with `n_components`, `predict` and `score_samples`; it is not changed. With a
+        `checkpoint`, and a number as `random_state` of this call, what every finished fit found and
+        the state of those under way are kept: the same call goes on.
     X : matrix, list, dict or Views
         The rows.
     sizes : sequence of int, optional
@@ -153,12 +157,16 @@ def choose_k(model, X, sizes=None, *, n_splits=3, random_state=None, n_jobs=None
     sizes = _checked(sizes, n_rows // 2) if given else _default(n_rows)
     plans = _halves(n_rows, n_splits, check_random_state(random_state))
     found = {}
-    for size in sizes:
-        found[size] = _compare(model, X, size, plans, n_jobs)
-        if on_size is not None:
-            on_size(size, found[size][0].mean)
-        if not given and _got_worse(found):
-            break
+    kept = kept_of(model, X, None, random_state, n_splits=n_splits, sizes=list(sizes))
+    with kept or nullcontext():
+        for size in sizes:
+            found[size] = _compare(model, X, size, plans, n_jobs, kept)
+            if on_size is not None:
+                on_size(size, found[size][0].mean)
+            if not given and _got_worse(found):
+                break
+    if kept:
+        kept.clear()
     return _choice(found)
 
 
@@ -206,17 +214,23 @@ def _halves(n_rows, n_splits, rng):
     return plans
 
 
-def _compare(model, X, size, plans, n_jobs):
+def _compare(model, X, size, plans, n_jobs, kept):
     """Return what the fits of one number share, and the mean log likelihood of unseen rows."""
     sized = clone(model)
     last_of(sized).set_params(n_components=size)
 
-    def run(seen, unseen, seed):
-        fitted = fit_again(sized, X, seen, None, seed)
-        scores = fitted.score_samples(take_rows(X, unseen))
-        return np.asarray(fitted.predict(X)), float(np.mean(scores))
+    def run(number, seen, unseen, seed):
+        def work(part):
+            fitted = fit_again(sized, X, seen, None, seed, part)
+            scores = fitted.score_samples(take_rows(X, unseen))
+            labels = np.asarray(fitted.predict(X))
+            return {"score": float(np.mean(scores))}, {"labels": labels}
 
-    labels, scores = zip(*each_fit(run, plans, n_jobs), strict=True)
+        told, arrays = once(kept, f"size-{size}-{number}", work)
+        return arrays["labels"], told["score"]
+
+    numbered = [(number, *plan) for number, plan in enumerate(plans)]
+    labels, scores = zip(*each_fit(run, numbered, n_jobs), strict=True)
     return SharedInformation(labels), float(np.mean(scores))
 
 

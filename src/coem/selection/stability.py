@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from numbers import Integral
 
@@ -10,6 +11,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from coem.checks import check_choice, check_number, check_weight
 from coem.input import as_rows, n_rows_of
+from coem.io.kept import part_of
 from coem.latent.shared_rows import fate, rand_index, shared_rows, translated
 from coem.records import Records
 from coem.selection._figures import two_panels
@@ -24,6 +26,7 @@ from coem.selection._fits import (
     is_fitted,
     keep_best,
     keep_central,
+    kept_of,
     some_rows,
 )
 from coem.selection.trust import MEANING, group_trust, row_trust
@@ -197,7 +200,8 @@ def stability(
         components of the best run are compared with those of the others. The best run has the
         largest `objective_` or `lower_bound_`, or the least `inertia_`, `reconstruction_err_` or
         `bound_`; if the model has none of these, it is the first. Each run is a complete fit with
-        all restarts of the model.
+        all restarts of the model. With a `checkpoint`, and a number as `random_state` of this
+        call, finished runs and the state of those under way are kept: the same call goes on.
     X : matrix, list, dict or Views
         The rows.
     n_runs : int, default=10
@@ -252,30 +256,39 @@ def stability(
     rng = check_random_state(random_state)
     runs = [Fit.of(model, X)] if is_fitted(model) else []
     given = len(runs)
-    plans = [
+    drawn = [
         (some_rows(rng, n_rows, subsample), int(rng.randint(np.iinfo(np.int32).max)))
         for _ in range(n_runs)
     ]
-
-    fit = fits_of(model, X, weight, plans, n_jobs)
-
-    def run(rows, seed):
-        return Fit.of(fit(rows, seed), X, rows_of_fit=rows is None)
-
-    for number, found in enumerate(each_fit(run, plans, n_jobs)):
-        if on_run is not None:
-            on_run(found.model)
-        if verbose:
-            sys.stderr.write(f"[stability] run {number + 1} of {n_runs}\n")
-        runs.append(found)
-        if given:
-            found.model = None
-        elif keep == "best":
-            keep_best(runs)
+    kept = kept_of(model, X, weight, random_state, n_runs=n_runs, subsample=subsample)
+    with kept or nullcontext():
+        plans = [(*plan, part_of(kept, f"run-{i}")) for i, plan in enumerate(drawn)]
+        for number, found in enumerate(_each_run(model, X, weight, plans, n_jobs)):
+            if on_run is not None:
+                on_run(found.model)
+            if verbose:
+                sys.stderr.write(f"[stability] run {number + 1} of {n_runs}\n")
+            runs.append(found)
+            if given:
+                found.model = None
+            elif keep == "best":
+                keep_best(runs)
+    if kept:
+        kept.clear()
     if keep == "central" and not given:
         keep_central(runs, _agreement(runs, weight))
     reference = runs.pop(next(i for i, run in enumerate(runs) if run.model is not None))
     return _compare(reference, runs, weight, feature_names)
+
+
+def _each_run(model, X, weight, plans, n_jobs):
+    """Yield the fits of the plans, in their order."""
+    fit = fits_of(model, X, weight, plans, n_jobs)
+
+    def run(rows, seed, part):
+        return Fit.of(fit(rows, seed, part), X, rows_of_fit=rows is None)
+
+    return each_fit(run, plans, n_jobs)
 
 
 def _compare(reference, others, weight, names):

@@ -1,0 +1,223 @@
+"""Kill fits at random moments, start them again until they end, and compare with fits in one go.
+
+    python benchmarks/kills.py --kills 100 --what cluster
+    python benchmarks/kills.py --kills 100 --what classify --what coupled --what hmm
+
+A run is started in a process of its own, which gets SIGKILL after a random time, and is started
+again with the same call until it comes to its end. Its result is then compared, bit by bit, with
+that of a run that nobody disturbed. Runs go on until there were enough kills. Every second run
+writes its state after every round, so that many kills hit a write. The number of threads changes
+from start to start.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import coem
+from coem.engine import local
+from coem.io import checkpoint
+
+N_ROWS, N_WORDS, N_TOPICS = 3000, 1500, 12
+LONGEST = 1.2  # times the time of a whole run pass before a kill, at most
+
+
+def counts(rng):
+    """Return counts of words with topics, and the topic of each row."""
+    topics = rng.dirichlet(np.full(N_WORDS, 0.05), N_TOPICS)
+    own = np.arange(N_ROWS) % N_TOPICS
+    mixed = 0.5 * topics[own] + 0.5 * topics.mean(axis=0)
+    return np.stack([rng.multinomial(40, p) for p in mixed]), own
+
+
+def documents(rng):
+    """Return a table of texts, one in ten with a label."""
+    X, own = counts(rng)
+    words = np.array([f"w{i}" for i in range(N_WORDS)])
+    texts = [" ".join(np.repeat(words, row)) for row in X]
+    labels = [f"t{t % 4}" if i % 10 < 3 else None for i, t in enumerate(own)]
+    return {"id": [str(i) for i in range(N_ROWS)], "body": texts, "topic": labels}
+
+
+def cluster(data, folder):
+    """Return the digests of the files of ``coem cluster``."""
+    found = coem.cluster(
+        data, text="body", k=N_TOPICS, restarts=6, latent=None, threads=2, checkpoint=folder
+    )
+    return files_of(found)
+
+
+def classify(data, folder):
+    """Return the digests of the files of ``coem classify``."""
+    found = coem.classify(
+        data, text="body", label="topic", latent=None, threads=2, checkpoint=folder
+    )
+    return files_of(found)
+
+
+def coupled(X, folder):
+    """Return the digest of aspect models whose runs are coupled."""
+    how = {"n_runs": 3, "coupling": "c", "rounds": 3, "max_iter": 25}
+    model = coem.AspectModel(N_TOPICS, **how, random_state=0, n_jobs=2, checkpoint=folder).fit(X)
+    return arrays_of(model, "weights_", "x_given_h_", "y_given_h_", "history_", "transition_")
+
+
+def hmm(X, folder):
+    """Return the digest of a hidden Markov model."""
+    how = {"n_init": 3, "tol": 0, "max_iter": 60, "init": "random"}
+    model = coem.HiddenMarkovModel(
+        N_TOPICS, **how, random_state=0, n_jobs=2, checkpoint=folder
+    ).fit(X, lengths=[len(X) // 10] * 10)
+    return arrays_of(model, "startprob_", "transmat_", "theta_", "labels_", "history_", "runs_")
+
+
+TARGETS = {
+    "cluster": (cluster, documents),
+    "classify": (classify, documents),
+    "coupled": (coupled, lambda rng: counts(rng)[0]),
+    "hmm": (hmm, lambda rng: counts(rng)[0]),
+}
+
+
+def some(data):
+    """Return a tenth of the rows."""
+    n = N_ROWS // 10
+    return {k: v[:n] for k, v in data.items()} if isinstance(data, dict) else data[:n]
+
+
+def files_of(result):
+    """Return the digests of all files of a run; the record of it without its seconds."""
+    with tempfile.TemporaryDirectory() as home:
+        folder = result.save(Path(home) / "run")
+        record = json.loads((folder / "run.json").read_text())
+        record.pop("seconds")
+        (folder / "run.json").write_text(json.dumps(record, sort_keys=True))
+        return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir()}
+
+
+def arrays_of(model, *names):
+    """Return the digests of attributes of a model, without seconds."""
+    return {name: hashlib.sha256(plain(getattr(model, name))).hexdigest() for name in names}
+
+
+def plain(value):
+    """Return a value as bytes that differ if it does."""
+    if isinstance(value, list):
+        return b"[" + b",".join(map(plain, value)) + b"]"
+    if isinstance(value, dict):
+        parts = [repr(k).encode() + plain(v) for k, v in value.items() if k != "seconds"]
+        return b"{" + b",".join(parts) + b"}"
+    if isinstance(value, np.ndarray):
+        return repr((value.dtype.str, value.shape)).encode() + value.tobytes()
+    return repr(value).encode()
+
+
+def start(work, data, folder, threads, eager, answer):
+    """Start a process that writes what `work` returns to the file `answer`; return its number."""
+    number = os.fork()
+    if number:
+        return number
+    try:
+        warnings.simplefilter("ignore")
+        local.MOST_THREADS = threads  # the record of a run has the number that was asked for
+        if eager:
+            checkpoint.THRIFT = 0
+        told = json.dumps(work(data, folder))
+        answer.with_suffix(".new").write_text(told)
+        answer.with_suffix(".new").rename(answer)
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
+def ended(number, seconds):
+    """Wait for a process for some seconds, then kill it; return whether it came to its end."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        done, status = os.waitpid(number, os.WNOHANG)
+        if done:
+            if os.waitstatus_to_exitcode(status):
+                sys.exit("a run failed; see above")
+            return True
+        time.sleep(0.001)
+    os.kill(number, signal.SIGKILL)
+    _, status = os.waitpid(number, 0)
+    return os.waitstatus_to_exitcode(status) == 0
+
+
+def disturbed(work, data, home, whole_time, eager, chance):
+    """Run until the end in spite of kills; return the result and the number of kills."""
+    kills, answer, folder = 0, home / "answer.json", home / "state"
+    while True:
+        number = start(work, data, folder, chance.choice([1, 2]), eager, answer)
+        if ended(number, chance.uniform(0, LONGEST * whole_time)):
+            left = sorted(os.listdir(folder)) if folder.exists() else []
+            return json.loads(answer.read_text()), kills, left
+        kills += 1
+
+
+def measure(name, n_kills, seed, home):
+    """Kill runs of one kind until there were enough kills; return what was found."""
+    work, make = TARGETS[name]
+    data, chance = make(np.random.default_rng(0)), random.Random(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        work(some(data), None)  # so that no child has to import modules
+    began = time.monotonic()
+    number = start(work, data, None, 2, False, home / "whole.json")
+    ended(number, 3600)
+    whole_time = time.monotonic() - began
+    whole = json.loads((home / "whole.json").read_text())
+    kills, runs, same = 0, 0, 0
+    while kills < n_kills:
+        place = home / f"{name}-{runs}"
+        place.mkdir()
+        result, more, left = disturbed(work, data, place, whole_time, runs % 2 == 1, chance)
+        kills, runs, same = kills + more, runs + 1, same + (result == whole and not left)
+        if result != whole or left:
+            print(f"{name}: run {runs} differs: {left} {different(result, whole)}")
+        shutil.rmtree(place)
+    return {"what": name, "kills": kills, "runs": runs, "identical": same, "seconds": whole_time}
+
+
+def different(one, other):
+    """Return which parts of two results differ."""
+    return [name for name in other if one.get(name) != other[name]]
+
+
+def main():
+    """Measure what the command line asks for, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--what", action="append", choices=TARGETS)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    wrong = 0
+    print("what       kills  runs that ended  bit-identical  seconds in one go")
+    for name in given.what or TARGETS:
+        with tempfile.TemporaryDirectory() as home:
+            found = measure(name, given.kills, given.seed, Path(home))
+        print(
+            f"{name:9}  {found['kills']:5}  {found['runs']:15}  {found['identical']:13}  "
+            f"{found['seconds']:17.1f}",
+            flush=True,
+        )
+        wrong += found["runs"] - found["identical"]
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

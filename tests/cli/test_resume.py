@@ -1,0 +1,164 @@
+"""A verb that was stopped goes on from its state, and writes the same bytes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from coem.io import checkpoint
+
+VERBS = {
+    "cluster": ("--text", "body", "-k", "3", "--restarts", "3"),
+    "classify": ("--text", "body", "--label", "topic", "--folds", "2"),
+    "topics": ("--text", "body", "-k", "3", "--max-iter", "5"),
+    "segment": ("--text", "body", "-k", "3", "--restarts", "2", "--max-iter", "5"),
+}
+
+# Sends itself a signal in a round, and writes the state only if it is asked to.
+SIGNALLED = """
+import os, signal, sys
+from coem.cli import main
+from coem.io import checkpoint
+from coem.records import watch
+
+number, left = int(sys.argv.pop(1)), [int(sys.argv.pop(1))]
+checkpoint.THRIFT = 1e9
+
+def look(record):
+    left[0] -= 1
+    if left[0] == 0:
+        os.kill(os.getpid(), number)
+
+with watch(look):
+    main()
+"""
+
+
+def stopped(number, n_rounds, *arguments, cwd):
+    command = [sys.executable, "-c", SIGNALLED, str(int(number)), str(n_rounds), *arguments]
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def files_of(folder):
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    record = json.loads(files.pop("run.json"))
+    record.pop("seconds")
+    return files, record
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("verb", "number"),
+    [
+        ("cluster", signal.SIGINT),
+        ("classify", signal.SIGTERM),
+        ("topics", signal.SIGHUP),
+        ("segment", signal.SIGINT),
+    ],
+)
+def test_a_stopped_verb_goes_on(verb, number, table, coem):
+    home, given = table.parent, (verb, "posts.csv", *VERBS[verb])
+    done = stopped(number, 4, *given, "--out", "out", "--resume", cwd=home)
+    assert done.returncode == 128 + number, done.stderr
+    waits, last = done.stderr.splitlines()[-2:]
+    assert waits == "coem: stopping after this round; once more stops at once"
+    assert last.startswith(
+        "coem: stopped; nothing was written; the state of the fit is kept in "
+        ".out.coem-checkpoint, and the same command goes on from it: coem "
+    )
+    assert last.endswith("--resume")
+    assert sorted(os.listdir(home)) == [".out.coem-checkpoint", "posts.csv"]
+    result = coem(*given, "--out", "out", "--resume")
+    assert "going on from the state in .out.coem-checkpoint" in result.stderr
+    assert sorted(os.listdir(home)) == ["out", "posts.csv"]
+    coem(*given, "--out", "whole")
+    assert files_of(home / "out") == files_of(home / "whole")
+
+
+def test_choose_k_goes_on(table, coem):
+    given = ("choose-k", "posts.csv", "--text", "body", "--among", "2,3", "--checkpoint", "state")
+    done = stopped(signal.SIGTERM, 9, *given, cwd=table.parent)
+    assert done.returncode == 143, done.stderr
+    assert "kept in state" in done.stderr
+    result = coem(*given)
+    assert "going on from the state in state" in result.stderr
+    assert result.stdout == coem(*given[:-2]).stdout
+    assert os.listdir(table.parent) == ["posts.csv"]
+
+
+@pytest.fixture
+def kept_state(table):
+    given = ("cluster", "posts.csv", *VERBS["cluster"], "--checkpoint", "state")
+    done = stopped(signal.SIGTERM, 4, *given, cwd=table.parent)
+    assert done.returncode == 143, done.stderr
+    return given
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--seed", "5"), "seed was 0 and is 5"),
+        (("-k", "4"), "k was 3 and is 4"),
+        (("--max-iter", "7"), "max_iter was 200 and is 7"),
+    ],
+)
+def test_another_run_is_refused(more, message, kept_state, coem):
+    result = coem(*kept_state, *more, code=1)
+    assert f"the checkpoint in state belongs to another fit ({message}); delete" in result.stderr
+    assert "goes on from it" not in result.stderr
+
+
+def test_other_documents_are_refused(kept_state, table, coem):
+    table.write_text(table.read_text(encoding="utf-8").replace("ship", "boat"), encoding="utf-8")
+    result = coem(*kept_state, code=1)
+    assert "belongs to another fit (other documents)" in result.stderr
+
+
+def test_another_number_of_threads_goes_on(kept_state, coem, table):
+    coem(*kept_state, "--threads", "1", "--out", "out")
+    coem(*kept_state[:-2], "--threads", "1", "--out", "whole")
+    assert files_of(table.parent / "out") == files_of(table.parent / "whole")
+
+
+def test_a_stop_before_the_first_round_leaves_nothing(table):
+    code = SIGNALLED.replace("with watch(look):", "checkpoint.Checkpoint.seeds = look_at\nif True:")
+    code = code.replace(
+        "def look(record)", "def look_at(*given, **how):\n    look(0)\n\ndef look(r)"
+    )
+    given = ("cluster", "posts.csv", *VERBS["cluster"], "--resume", "--out", "out")
+    command = [sys.executable, "-c", code, str(int(signal.SIGTERM)), "1", *given]
+    done = subprocess.run(
+        command, cwd=table.parent, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 143, done.stderr
+    assert done.stderr.splitlines()[-1] == "coem: stopped; nothing was written"
+    assert os.listdir(table.parent) == ["posts.csv"]
+
+
+def test_k_means_has_no_state(table, coem):
+    result = coem("cluster", table, "--method", "k-means", "-k", "3", "--resume", code=1)
+    assert "k-means has no state to be kept" in result.stderr
+    assert os.listdir(table.parent) == ["posts.csv"]
+
+
+def test_results_are_written_before_the_state_goes(table, coem, monkeypatch):
+    from coem.cli import _recipes
+
+    monkeypatch.setattr(checkpoint, "THRIFT", 0)
+    given = ("cluster", table, *VERBS["cluster"], "--out", "out", "--resume")
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_recipes, "write_run", full)
+        result = coem(*given, code=1)
+    assert "no space left on device; free some space" in result.stderr
+    assert "goes on from it" in result.stderr
+    coem(*given)
+    assert sorted(os.listdir(table.parent)) == ["out", "posts.csv"]
