@@ -154,7 +154,11 @@ def shorten(X, longest):
 
 def kept_share(X, shorter):
     """Return the share of all counts of a matrix that a shortened one has; 1 if there are none."""
-    before, after = (float(matrix.sum(dtype=np.float64)) for matrix in (X, shorter))
+    return share_of(*(float(matrix.sum(dtype=np.float64)) for matrix in (X, shorter)))
+
+
+def share_of(before, after):
+    """Return a part of a total as a share; 1 if there is nothing."""
     return min(1.0, after / before) if before else 1.0
 
 

@@ -13,6 +13,7 @@ from coem.io.model_file import Saves
 from coem.runs import warn_user
 from coem.text._inbound import known_links, outbound_links
 from coem.text._latent import LatentMixin, latent_spec
+from coem.text._parts import PartsMixin, names_of_numbers
 from coem.text._sources import fill_gaps, read_rows, read_source
 from coem.text._tables import with_separator
 from coem.text._words import WordsMixin
@@ -26,6 +27,7 @@ from coem.views import Views
 
 # Views are several matrices: there is no one data frame to wrap them in.
 class TextViews(
+    PartsMixin,
     LatentMixin,
     WordsMixin,
     Saves,
@@ -330,7 +332,7 @@ class TextViews(
         own = {view: spec for view, spec in self.views_.items() if spec["kind"] != "latent"}
         if not fitted:
             self.links_ = {
-                view: outbound_links(table, spec, self.id, view)
+                view: outbound_links([table], spec, self.id, view)
                 for view, spec in own.items()
                 if spec["kind"] == "inbound"
             }
@@ -348,10 +350,7 @@ class TextViews(
         X = self._dense(view, source)
         if spec["kind"] != "array" and np.isnan(X).all():
             raise ValueError(f"view {view!r}: every row is missing; leave the view out")
-        names = (
-            spec["columns"] if spec["kind"] == "number" else [f"x{i}" for i in range(X.shape[1])]
-        )
-        return X, np.array(names, dtype=object)
+        return X, names_of_numbers(spec, X.shape[1])
 
     def _apply(self, view, source, options):
         """Return the matrix of a view with the columns of `fit`."""
@@ -359,7 +358,7 @@ class TextViews(
             return count_known(source, options[view], view, self.vocabulary_[view])
         X, width = self._dense(view, source), len(self.vocabulary_[view])
         if not X.shape[1]:  # no row has a vector
-            return np.full((len(X), width), np.nan)
+            return np.full((len(X), width), np.nan, X.dtype)
         if X.shape[1] != width:
             raise ValueError(
                 f"view {view!r} has {X.shape[1]} numbers a row, but was fitted with {width}"
