@@ -16,7 +16,7 @@ from coem.families import Bernoulli, Categorical, Gaussian, Multinomial, VonMise
 from coem.schedules import Geometric
 from coem.selection import LabeledKFold
 from coem.text import scale_length
-from coem.text.scaling import shorten
+from coem.sparse import shorten
 
 RNG = np.random.default_rng(11)
 N = 36

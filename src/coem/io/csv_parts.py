@@ -134,5 +134,3 @@ def _header(text: PlainText, delimiter: str | None) -> Header:
 
 def _columns(table: Any) -> dict[str, Any]:
     return dict(zip(table.column_names, table.columns, strict=True))
-
-

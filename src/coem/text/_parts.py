@@ -1,6 +1,7 @@
 """The part of `TextViews` that learns from a table which comes in parts."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -8,13 +9,14 @@ import pyarrow as pa
 from coem.checks import undo_on_error
 from coem.engine import LocalEngine
 from coem.runs import warn_user
+from coem.sparse import shorten
 from coem.text import guess, languages
 from coem.text._inbound import known_links, outbound_links
-from coem.text._sources import read_source
+from coem.text._sources import fill_gaps, read_rows, read_source
 from coem.text._tables import from_strings, with_separator_of
 from coem.text._tallies import Words
 from coem.text.counting import choose, count, matrix
-from coem.text.scaling import share_of, shorten
+from coem.text.scaling import share_of
 from coem.text.stop_words import even_columns
 from coem.views import RowError
 
@@ -73,6 +75,24 @@ class PartsMixin:
         self.latent_ = None
         self.kept_ = self._kept_of_parts(parts)
         return self
+
+    def count_words(self, X):
+        """Return how many words the texts of a table have, known or not, without stop words.
+
+        Parameters
+        ----------
+        X : table
+        """
+        table, n_words = read_rows(X), 0
+        texts = [view for view, spec in self.views_.items() if spec["kind"] == "text"]
+        options = self._options(fitted=True)
+        table, _ = fill_gaps(table, {view: self.views_[view] for view in texts}, None)
+        [(_, sources)] = self._sources_of([table], texts)
+        with LocalEngine(self.n_jobs):
+            for view, source in sources.items():
+                own = replace(options[view], stop_words=self.stop_words_[view])
+                n_words += int(count(source, own, view)[1].n_times.sum())
+        return n_words
 
     def _check_parts(self):
         """Refuse what needs all rows at once."""

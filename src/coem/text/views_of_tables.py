@@ -11,6 +11,7 @@ from coem.checks import check_choice, check_workers, undo_on_error
 from coem.engine import LocalEngine
 from coem.io.model_file import Saves
 from coem.runs import warn_user
+from coem.sparse import shorten
 from coem.text._inbound import known_links, outbound_links
 from coem.text._latent import LatentMixin, latent_spec
 from coem.text._parts import PartsMixin, names_of_numbers
@@ -19,7 +20,7 @@ from coem.text._tables import with_separator
 from coem.text._words import WordsMixin
 from coem.text.counting import TOKENS, count, count_known, learn
 from coem.text.guess import doubts, guess_views
-from coem.text.scaling import kept_share, scale_length, shorten
+from coem.text.scaling import kept_share, scale_length
 from coem.text.specs import COUNTS, by_view, check_columns, parse_views
 from coem.text.vocabulary import SelectWords
 from coem.views import Views
