@@ -28,8 +28,10 @@ FORMAT, SCHEMA = "coem corpus", 2
 LARGEST = 1 << 28  # bytes of a manifest
 MOST_ROWS = 1 << 40
 MOST_VIEWS = 10_000
-DTYPES = ("float32", "float64", "float16", "int8", "int16", "int32", "int64") + (
-    *("uint8", "uint16", "uint32", "uint64", "bool"),
+DTYPES = (
+    "bool",
+    *(f"float{n}" for n in (16, 32, 64)),
+    *(f"{s}int{n}" for s in ("", "u") for n in (8, 16, 32, 64)),
 )
 INDICES = ("int32", "int64")
 DIGEST = re.compile(r"[0-9a-f]{32}")
@@ -154,8 +156,8 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not path.exists() and work_beside(folder).is_dir():
         raise ValueError(
-            f"{folder} is not a corpus yet: coem ingest has begun it and was stopped; give the same "
-            "call again with --resume"
+            f"{folder} is not a corpus yet: coem ingest has begun it and was stopped; give the "
+            "same call again with --resume"
         )
     try:
         _check_regular(path)

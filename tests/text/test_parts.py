@@ -1,5 +1,7 @@
 """A `TextViews` that learns from parts of a table knows what one that sees all of it knows."""
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -59,7 +61,7 @@ def documents(n_rows, seed=0):
 
 def cut(table, *places):
     bounds = [0, *places, table.num_rows]
-    return [table.slice(a, b - a) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [table.slice(a, b - a) for a, b in pairwise(bounds)]
 
 
 def same(A, B):

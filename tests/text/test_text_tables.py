@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from coem import MixtureClusterer
 from coem.text import Embed, TextViews
-from coem.text._tables import as_arrow
+from coem.text._tables import as_arrow, read_text
 from coem.text.encoders import PROBES
 
 N_PROBES = len(PROBES)

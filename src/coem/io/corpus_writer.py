@@ -83,7 +83,7 @@ class CorpusWriter:
             raise ValueError(f"{self.path} was changed by another writer; open it again")
 
 
-class writing_in:  # noqa: N801, used as a function
+class writing_in:
     """Hold the lock of a folder against other writers."""
 
     def __init__(self, folder: Path) -> None:

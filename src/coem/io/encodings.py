@@ -3,6 +3,7 @@
 import codecs
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from coem.io.sources import Content, TableError
 
@@ -65,8 +66,8 @@ def decode(content: Content, encoding: str | None) -> Text:
     return Text(data, flaw, guessed)
 
 
-def said_of(text: Text, source: str) -> list[str]:
-    """Return a sentence about an encoding that was guessed."""
+def said_of(text: Any, source: str) -> list[str]:
+    """Return a sentence about an encoding of a text that was guessed."""
     if text.guessed is None:
         return []
     name = "cp1252 (Western European)" if text.guessed == WINDOWS else text.guessed.upper()

@@ -102,7 +102,7 @@ class JsonColumns:
         if not self._root.keys:
             raise TableError(f"{source} has objects without keys; a table has columns")
         self.check(source)
-        places = {name: (key, (name,)) for name, key in self._root.keys.items()}
+        places: Places = {name: (key, (name,)) for name, key in self._root.keys.items()}
         flat = _flat(places, DEEP)
         check_short(list(flat), source, "shorten it")
         names = unique_names(list(flat))

@@ -35,7 +35,8 @@ def row_blocks(tables: Iterable[Any], rows: int = ROWS, size: int = BYTES) -> It
 def _ends(sizes: Array, rows: int, size: int) -> list[int]:
     """Return where blocks end that cannot take another row."""
     total = np.append(0, np.cumsum(sizes))
-    ends, first = [], 0
+    ends: list[int] = []
+    first = 0
     while True:
         fits = int(np.searchsorted(total, total[first] + size, side="right")) - 1
         end = min(max(fits, first + 1), first + rows)

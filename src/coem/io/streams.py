@@ -312,7 +312,7 @@ class _ParquetPart:
         return _explained_parquet(self.source)
 
 
-class _explained_parquet:  # noqa: N801, used as a function
+class _explained_parquet:
     def __init__(self, source: str) -> None:
         self._source = source
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from coem.io.encodings import BOMS, NUL, SAMPLE, TRY, WINDOWS, NoText, Signs, guess_wide, no_text
-from coem.io.sources import CHUNK, MAGIC, PACKED, TableError, explained, unpacked
+from coem.io.sources import CHUNK, MAGIC, TableError, explained, unpacked
 from coem.io.unpacking import Bounded
 
 Flaw = tuple[int, str]
@@ -39,7 +39,7 @@ class PlainText:
     def open(self, place: int | None = None) -> BinaryIO:
         """Open the file at a byte, or at its beginning."""
         with explained(self.source):
-            file = open(self.path, "rb")
+            file = open(self.path, "rb")  # noqa: SIM115, whoever asks closes it
             file.seek(self.start if place is None else place)
             return file
 

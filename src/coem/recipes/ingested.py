@@ -42,8 +42,8 @@ def check_ids(
     reason, is_empty = problem
     if given is not None or base is not None or not is_empty:
         raise ValueError(
-            f"column {column!r} cannot be the ids: {reason}; mend it, or choose another column with "
-            f"id=, or id='{NO_IDS}' to number the rows"
+            f"column {column!r} cannot be the ids: {reason}; mend it, or choose another column "
+            f"with id=, or id='{NO_IDS}' to number the rows"
         )
     listener.note(f"column {column!r} is not used for the ids: {reason}")
     return None

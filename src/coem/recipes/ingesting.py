@@ -326,8 +326,8 @@ class _Ingest:
         if self.appends and unknown["words"]:
             share = unknown["unknown"] / unknown["words"]
             self.listener.note(
-                f"{unknown['unknown']:,} of {unknown['words']:,} words ({share:.1%}) are not in the "
-                "vocabulary, which the first ingest has fixed; they do not count"
+                f"{unknown['unknown']:,} of {unknown['words']:,} words ({share:.1%}) are not in "
+                "the vocabulary, which the first ingest has fixed; they do not count"
             )
 
     def _finish(

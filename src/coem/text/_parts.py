@@ -12,11 +12,12 @@ from coem.runs import warn_user
 from coem.sparse import shorten
 from coem.text import guess, languages
 from coem.text._inbound import known_links, outbound_links
+from coem.text._latent import latent_spec
 from coem.text._sources import fill_gaps, read_rows, read_source
 from coem.text._tables import from_strings, with_separator_of
 from coem.text._tallies import Words
 from coem.text.counting import choose, count, matrix
-from coem.text.scaling import share_of
+from coem.text.scaling import kept_share, share_of
 from coem.text.stop_words import even_columns
 from coem.views import RowError
 
@@ -75,6 +76,61 @@ class PartsMixin:
         self.latent_ = None
         self.kept_ = self._kept_of_parts(parts)
         return self
+
+    def keep_views(self, names):
+        """Forget all views except for some: `transform` no longer makes the others.
+
+        Parameters
+        ----------
+        names : list of str
+            Views that are made of columns.
+        """
+        for attribute in ("views_", "vocabulary_", "links_", "stop_words_", "stop_lists_", "kept_"):
+            found = getattr(self, attribute)
+            setattr(self, attribute, {view: own for view, own in found.items() if view in names})
+        return self
+
+    @undo_on_error
+    def fit_counts(self, counts):
+        """Learn the latent directions and `kept_` from counts that were made before.
+
+        Parameters
+        ----------
+        counts : Views
+            What `transform` returns without `latent`, `max_length` and `scale_length`, of all rows.
+
+        Returns
+        -------
+        views : Views
+            What `fit_transform` returns for the table that the counts come from.
+        """
+        data = {name: counts[name] for name in self.views_}
+        self.views_ = self.views_ | latent_spec(self.latent, self.views_)
+        self._lengths("max_length")
+        latent = self._learn_latent(data)
+        shorter = self._shortened(data)
+        self.kept_ = {view: kept_share(data[view], shorter[view]) for view in self._limits()}
+        return self._scaled(shorter, latent)
+
+    def fit_limits(self, parts):
+        """Learn `kept_` from counts that come in parts, and return the largest totals of rows.
+
+        Parameters
+        ----------
+        parts : iterable of Views
+            Counts, as in `fit_counts`.
+        """
+        if self.latent not in (None, "auto"):
+            raise ValueError("latent directions need all rows in memory; leave latent out")
+        self._lengths("max_length")
+        limits = self._limits()
+        sums = {view: np.zeros(2) for view in limits}
+        for counts in parts if limits else ():
+            for view, most in limits.items():
+                X = counts[view]
+                sums[view] += X.sum(dtype=np.float64), shorten(X, most).sum(dtype=np.float64)
+        self.kept_ = {view: share_of(*map(float, found)) for view, found in sums.items()}
+        return limits
 
     def count_words(self, X):
         """Return how many words the texts of a table have, known or not, without stop words.
