@@ -181,3 +181,45 @@ def test_a_failure_leaves_the_transformer_as_it_was():
     with pytest.raises(ValueError, match="no rows"):
         reader.fit_parts([documents(5).slice(0, 0)])
     assert reader.vocabulary_ is before
+
+
+@pytest.mark.parametrize("width", [7, 1 << 12])
+def test_hashed_columns_are_those_of_the_whole_table(width):
+    table = documents(300, seed=3)
+    views = {"body": "body", "tags": "tags:list", "maker": "maker:category", "price": "price:number"}
+    check(table, cut(table, 100, 101), views=views, hash_features=width, stop_words="english")
+
+
+def test_a_hashed_view_counts_every_word():
+    table = {"body": ["ship ship crew", "unheard words", None]}
+    reader = TextViews({"body": "body"}, hash_features=1 << 16)
+    views = reader.fit_transform(table)["body"]
+    assert views.shape == (3, 1 << 16)
+    assert views.sum(axis=1).tolist() == [3, 2, 0]
+    ship = reader.vocabulary_["body"].tolist().index("ship")
+    assert views[[0], [ship]].tolist() == [2]
+    new = reader.transform({"body": ["never seen before"]})["body"]
+    assert new.sum() == 3
+    assert sum(not name.startswith("#") for name in reader.vocabulary_["body"]) == 4
+
+
+def test_words_that_share_a_column_are_added():
+    views = TextViews({"body": "body"}, hash_features=2).fit_transform({"body": ["a1 b2 c3 d4 e5"]})
+    assert views["body"].sum() == 5
+    assert views["body"].has_canonical_format
+
+
+@pytest.mark.parametrize("name", ["min_df", "max_df", "max_features"])
+def test_hashes_choose_no_words(name):
+    value = {"max_df": 0.5}.get(name, 2)
+    with pytest.raises(ValueError, match=f"{name} chooses words of a vocabulary"):
+        TextViews({"body": "body"}, hash_features=8, **{name: value}).fit({"body": ["a1", "b1"]})
+
+
+def test_a_hashed_transformer_can_be_saved(tmp_path):
+    import coem
+
+    table = {"body": ["ship and crew", "bread and flour"]}
+    reader = TextViews({"body": "body"}, hash_features=50).fit(table)
+    reader.save(tmp_path / "r.coem")
+    same(coem.load(tmp_path / "r.coem").transform(table), reader.transform(table))

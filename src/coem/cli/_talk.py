@@ -180,6 +180,7 @@ PYTHON = (
     (r"\bWithout multi\b", "Without --multi"),
     (r"\(skip_bad=True\)", "(--skip-bad)"),
     (r"\bresume=True\b", "--resume"),
+    (r"\bhash_features\b", "--hash-features"),
     (r"^sizes:", "--among:"),
     (r"\((label|date)='([^']*)'\)", r"(--\1 \2)"),
     (r"\b(label|date)='([^']*:(?:list|dmy|mdy))'", r"--\1 \2"),

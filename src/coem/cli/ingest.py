@@ -27,6 +27,12 @@ Examples:
 @view_options
 @click.option("--label", metavar="COLUMN", help="Classes. [sub-folders, if there are]")
 @click.option(
+    "--hash-features",
+    metavar="N",
+    type=click.IntRange(2),
+    help="Put words into N columns by a hash, and learn no vocabulary. Words then share columns.",
+)
+@click.option(
     "--append",
     is_flag=True,
     help="Add the rows to the corpus DIR. Its views and vocabularies stay as they are.",

@@ -46,6 +46,7 @@ SHAPING = (
     "max_df",
     "max_features",
     "ngrams",
+    "hash_features",
 )
 
 
@@ -62,6 +63,7 @@ def ingest(
     max_df: float = MAX_DF,
     max_features: int | None = None,
     ngrams: int = NGRAMS,
+    hash_features: int | None = None,
     append: bool = False,
     resume: bool = False,
     force: bool = False,
@@ -88,6 +90,10 @@ def ingest(
         As in `cluster`. Views are made of columns: no files of vectors, and no encoders.
     label : str, optional
         The column of the classes. It is no view.
+    hash_features : int, optional
+        Put words into so many columns by a hash, as `coem.text.TextViews` does. There is no
+        vocabulary then, so that rows are gone through once less, and words that are new when rows
+        are added count, too. Columns are shared by words, and have the name of the most frequent.
     append : bool, default=False
         Add the rows to the corpus in `out`. Its views and vocabularies stay as they are.
     resume : bool, default=False
@@ -106,6 +112,8 @@ def ingest(
     """
     given = dict(locals())
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    if hash_features is not None:
+        _check_hashing(given)
     settings = normal({n: given[n] for n in (*SHAPING, "threads", *READING) if n in given})
     listener = Listener() if listener is None else listener
     call = _call(list(map(os.fspath, names)), settings, append)
@@ -120,6 +128,17 @@ def ingest(
             )
             raise
     return Corpus(out)
+
+
+def _check_hashing(given: dict[str, Any]) -> None:
+    """Refuse parameters that choose words; the default of `min_df` is for vocabularies."""
+    for name, default in {"min_df": MIN_DF, "max_df": MAX_DF, "max_features": None}.items():
+        if given[name] != default:
+            raise ValueError(
+                f"{name} chooses words of a vocabulary, and with hash_features there is none; "
+                f"leave {name} out"
+            )
+    given["min_df"] = 1
 
 
 def _call(names: list[str], settings: dict[str, Any], append: bool) -> dict[str, Any]:
@@ -282,7 +301,7 @@ class _Ingest:
     def _learn(self, read: dict[str, Any], tables: _Tables) -> TextViews:
         first = next(iter(tables))
         few = Documents(first, "", "", [], read["id"], 0, None, "")
-        reader = text_views(self.settings, few)
+        reader = text_views(self.settings, few, hash_features=self.settings["hash_features"])
         with self.listener.progress("the vocabulary", None), self.listener.noting_warnings():
             reader.fit_parts(tables)
         from coem.text import take_rows
@@ -311,7 +330,8 @@ class _Ingest:
                     described = describe(views)
                 if number >= done:
                     files = write_views(self.work.shard(number), views)
-                    lost = unknown_words(reader, table, views) if self.appends else {}
+                    fixed = self.appends and reader.hash_features is None
+                    lost = unknown_words(reader, table, views) if fixed else {}
                     pairs = {name: [file.size, file.digest] for name, file in files.items()}
                     line = {"n_rows": table.num_rows, "files": pairs, "lost": lost}
                     self.work.add({"arrays": number, **line})

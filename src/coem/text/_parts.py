@@ -11,6 +11,7 @@ from coem.engine import LocalEngine
 from coem.runs import warn_user
 from coem.sparse import shorten
 from coem.text import guess, languages
+from coem.text._hashing import NAMED
 from coem.text._inbound import known_links, outbound_links
 from coem.text._latent import latent_spec
 from coem.text._sources import fill_gaps, read_rows, read_source
@@ -202,9 +203,11 @@ class PartsMixin:
 
     def _learn_parts(self, parts, options):
         """Return the names of the columns of all views."""
-        words = {view: Words() for view in options}
+        words = {view: Words() for view in options if not self._hashed(view)}
+        hashed = self._named_parts(parts, options)
         numbers = {view: _Numbers() for view in self.views_ if view not in options}
-        for n_rows, sources in self._sources_of(parts, self.views_):
+        learnt = [view for view in self.views_ if view not in hashed]
+        for n_rows, sources in self._sources_of(parts, learnt) if learnt else ():
             for view, source in sources.items():
                 if view in options:
                     _, tally = count(source, options[view], view)
@@ -213,6 +216,9 @@ class PartsMixin:
                     numbers[view].add(source)
         found = {}
         for view, spec in self.views_.items():
+            if view in hashed:
+                found[view] = hashed[view]
+                continue
             if view in numbers:
                 found[view] = names_of_numbers(spec, numbers[view].width(view))
                 continue
@@ -221,6 +227,16 @@ class PartsMixin:
             found[view] = from_strings(tally.words, kept)
             _warn_dropped(view, words[view].n_dropped)
         return found
+
+    def _named_parts(self, parts, options):
+        """Return the names of the columns of views whose columns are hashes."""
+        views = [view for view in options if self._hashed(view)]
+        if not views:
+            return {}
+        n_rows = sum(table.num_rows for table in parts)
+        few = take_rows(parts, np.arange(min(n_rows, NAMED)))
+        [(_, sources)] = self._sources_of([few], views)
+        return {view: self._hashed_names(sources[view], options[view], view) for view in views}
 
     def _kept_of_parts(self, parts):
         """Return the share of the counts of each view with a `max_length` that is left."""
