@@ -186,7 +186,12 @@ def test_a_failure_leaves_the_transformer_as_it_was():
 @pytest.mark.parametrize("width", [7, 1 << 12])
 def test_hashed_columns_are_those_of_the_whole_table(width):
     table = documents(300, seed=3)
-    views = {"body": "body", "tags": "tags:list", "maker": "maker:category", "price": "price:number"}
+    views = {
+        "body": "body",
+        "tags": "tags:list",
+        "maker": "maker:category",
+        "price": "price:number",
+    }
     check(table, cut(table, 100, 101), views=views, hash_features=width, stop_words="english")
 
 
