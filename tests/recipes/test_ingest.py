@@ -35,6 +35,7 @@ def documents(n_rows=60, first=0):
                 "id": f"d{i}",
                 "title": " ".join(rng.choice(words, 3)),
                 "body": "the " + " ".join(rng.choice([*words, "and", f"x{i % 9}"], 20)),
+                "refs": f"d{(i * 7) % 30}|d{(i * 3) % 40}",
                 "tags": "|".join(rng.choice(["a", "b", "c"], 2)),
                 "kind": ("sea", "food")[i % 2],
                 "price": None if i % 7 == 0 else float(i % 5),
@@ -67,7 +68,7 @@ def same(A, B):
 VIEWS = {
     "body": "body",
     "tags": "tags:list",
-    "cited": "tags:inbound",
+    "cited": "refs:inbound",
     "kind": "kind:category",
     "price": "price:number",
 }
@@ -238,7 +239,7 @@ def test_another_call_does_not_go_on(here, monkeypatch):
         patch.setattr(ingesting, "write_views", stop)
         with pytest.raises(KeyboardInterrupt):
             ingest("a.csv", "c", text="body")
-    with pytest.raises(ValueError, match="is not a corpus yet: .* again with --resume"):
+    with pytest.raises(ValueError, match=r"is not a corpus yet: .* again with --resume"):
         Corpus("c")
     with pytest.raises(ValueError, match="had another call: settings differ; give the same call"):
         ingest("a.csv", "c", text="title", resume=True)

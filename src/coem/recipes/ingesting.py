@@ -118,7 +118,7 @@ def ingest(
     listener = Listener() if listener is None else listener
     call = _call(list(map(os.fspath, names)), settings, append)
     with working(Path(out), call, append=append, resume=resume, force=force) as work:
-        job = _Ingest(work, call, settings, listener)
+        job = _Ingest(work, call, list(map(os.fspath, names)), settings, listener)
         try:
             job.run()
         except BaseException:
@@ -178,9 +178,15 @@ class _Ingest:
     """One ingest, in steps of which each is skipped if the journal says that it is done."""
 
     def __init__(
-        self, work: Work, call: dict[str, Any], settings: dict[str, Any], listener: Listener
+        self,
+        work: Work,
+        call: dict[str, Any],
+        names: list[str],
+        settings: dict[str, Any],
+        listener: Listener,
     ) -> None:
-        self.work, self.call, self.settings, self.listener = work, call, settings, listener
+        self.work, self.call, self.names = work, call, names
+        self.settings, self.listener = settings, listener
 
     @property
     def appends(self) -> bool:
@@ -209,7 +215,7 @@ class _Ingest:
             return dict(done[0]["read"])
         reading = {name: self.settings[name] for name in READING if name in self.settings}
         with self.listener.progress("looking at the columns", None):
-            stream = Stream(self.call["sources"], self.work.scratch, Reading(**reading))
+            stream = Stream(self.names, self.work.scratch, Reading(**reading))
         self.listener.rows_are(stream.place)
         _tell(stream, self.listener)
         schema = fitted_columns(stream.schema, self._base(), self.listener)
