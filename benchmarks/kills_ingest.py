@@ -9,19 +9,19 @@ doubled. Half of the kills hit a new corpus, and half hit rows that are appended
 
 import argparse
 import hashlib
+import itertools
+import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from coem import open_corpus
+from coem import ingest, open_corpus
 
-WORDS = [f"word{i}" for i in range(5000)]
-START = "from coem.cli import main; main()"
+LETTERS = "abcdefghijklmnop"
+WORDS = ["".join(word) for word in itertools.product(LETTERS, repeat=3)]
 
 
 def write_documents(path, first, last):
@@ -41,34 +41,43 @@ def digests(folder):
     }
 
 
-def call(*arguments):
-    return [sys.executable, "-c", START, "ingest", *map(str, arguments), "-q"]
+def start(*arguments, **more):
+    """Return the number of a process that ingests; it is forked, so that it begins at once."""
+    number = os.fork()
+    if number:
+        return number
+    code = 1
+    try:
+        ingest(*arguments, text="body" if not more.get("append") else None, **more)
+        code = 0
+    finally:
+        os._exit(code)
 
 
-def run(*arguments):
+def run(*arguments, **more):
     started = time.perf_counter()
-    subprocess.run(call(*arguments), check=True, capture_output=True)
+    if os.waitpid(start(*arguments, **more), 0)[1]:
+        raise SystemExit("an ingest failed")
     return time.perf_counter() - started
 
 
-def kill_until_done(arguments, n_kills, seconds, rng):
+def kill_until_done(arguments, more, n_kills, seconds, rng):
     """Return how many of the starts were killed."""
     killed = 0
     while killed < n_kills:
-        process = subprocess.Popen(
-            call(*arguments, "--resume"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
-        try:
-            _, said = process.communicate(timeout=rng.uniform(0.3, 1.1 * seconds))
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            killed += 1
-            continue
-        if process.returncode:
-            raise SystemExit(f"a resumed ingest failed: {said.decode()}")
-        return killed
-    run(*arguments, "--resume")
+        number = start(*arguments, **more, resume=True)
+        ends = time.perf_counter() + rng.uniform(0, seconds)
+        while time.perf_counter() < ends:
+            found, status = os.waitpid(number, os.WNOHANG)
+            if found and status:
+                raise SystemExit("a resumed ingest failed")
+            if found:
+                return killed
+            time.sleep(0.001)
+        os.kill(number, signal.SIGKILL)
+        os.waitpid(number, 0)
+        killed += 1
+    run(*arguments, **more, resume=True)
     return killed
 
 
@@ -82,19 +91,19 @@ def main():
     one, two, whole = home / "one.csv", home / "two.csv", home / "whole"
     write_documents(one, 0, given.rows)
     write_documents(two, given.rows, given.rows * 3 // 2)
-    first = run(one, "--out", whole)
+    first = run(one, whole)
     shutil.copytree(whole, home / "before")
-    second = run(two, "--out", whole, "--append")
+    second = run(two, whole, append=True)
     wanted, before = digests(whole), digests(home / "before")
     print(f"{given.rows:,} rows in {first:.1f} s, {given.rows // 2:,} more in {second:.1f} s")
     kills = rounds = 0
     while kills < given.kills:
         out = home / f"corpus-{rounds}"
         left = given.kills - kills
-        kills += kill_until_done((one, "--out", out), min(left, 6), first, rng)
+        kills += kill_until_done((one, out), {}, min(left, 6), first, rng)
         assert digests(out) == before, "a new corpus differs"
         left = given.kills - kills
-        kills += kill_until_done((two, "--out", out, "--append"), min(left, 6), second, rng)
+        kills += kill_until_done((two, out), {"append": True}, min(left, 6), second, rng)
         assert digests(out) == wanted, "an appended corpus differs"
         ids = open_corpus(out).ids
         assert len(ids) == len(set(ids)) == given.rows * 3 // 2
