@@ -1,5 +1,8 @@
-"""Ids, columns and words of rows that are ingested."""
+"""What makes an ingest, and the ids, columns and words of its rows."""
 
+import hashlib
+import json
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -7,8 +10,41 @@ import numpy as np
 import pyarrow as pa
 
 from coem.corpus import Corpus
+from coem.io.corpus_work import CALL
+from coem.io.streams import STDIN
+from coem.recipes.defaults import MAX_DF, MIN_DF
 from coem.recipes.documents import NO_IDS
 from coem.recipes.listener import Listener
+
+
+def check_hashing(given: dict[str, Any]) -> None:
+    """Refuse parameters that choose words; the default of `min_df` is for vocabularies."""
+    for name, default in {"min_df": MIN_DF, "max_df": MAX_DF, "max_features": None}.items():
+        if given[name] != default:
+            raise ValueError(
+                f"{name} chooses words of a vocabulary, and with hash_features there is none; "
+                f"leave {name} out"
+            )
+    given["min_df"] = 1
+
+
+def call_of(names: list[str], settings: dict[str, Any], append: bool) -> dict[str, Any]:
+    """Return what makes an ingest, as JSON has it."""
+    if not names:
+        raise ValueError("there is nothing to ingest; name a file, a folder, or - for stdin")
+    if names.count(STDIN) > 1:
+        raise ValueError("standard input can be read once")
+    kept = {name: value for name, value in settings.items() if name != "threads"}
+    known = [{"name": os.path.basename(os.path.abspath(n)), **_size(n)} for n in names]
+    told = {"settings": kept, "append": append}
+    digest = hashlib.blake2b(json.dumps([told, known]).encode(), digest_size=16).hexdigest()
+    files = [os.path.abspath(n) if n != STDIN else n for n in names]
+    times = [os.stat(n).st_mtime_ns if os.path.isfile(n) else None for n in names]
+    return {**told, "sources": files, "sizes": known, "times": times, CALL: digest}
+
+
+def _size(name: str) -> dict[str, Any]:
+    return {"size": os.path.getsize(name)} if os.path.isfile(name) else {}
 
 
 def id_column(given: str | None, names: list[str], source: str) -> str | None:

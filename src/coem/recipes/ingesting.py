@@ -1,7 +1,5 @@
 """`ingest`: documents of any amount as a corpus."""
 
-import hashlib
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,11 +10,18 @@ from coem.corpus import Corpus
 from coem.io.corpus_work import CALL, Work, working
 from coem.io.corpus_writer import describe, write_table, write_views
 from coem.io.row_blocks import row_blocks
-from coem.io.streams import STDIN, Reading, Stream
+from coem.io.streams import Reading, Stream
 from coem.recipes.columns import tell_columns
 from coem.recipes.defaults import MAX_DF, MIN_DF, NGRAMS, STOP_WORDS
 from coem.recipes.documents import Documents
-from coem.recipes.ingested import check_ids, fitted_columns, id_column, unknown_words
+from coem.recipes.ingested import (
+    call_of,
+    check_hashing,
+    check_ids,
+    fitted_columns,
+    id_column,
+    unknown_words,
+)
 from coem.recipes.labels import FOLDERS, label_column
 from coem.recipes.listener import Listener
 from coem.recipes.settings import READING, normal
@@ -113,10 +118,10 @@ def ingest(
     given = dict(locals())
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     if hash_features is not None:
-        _check_hashing(given)
+        check_hashing(given)
     settings = normal({n: given[n] for n in (*SHAPING, "threads", *READING) if n in given})
     listener = Listener() if listener is None else listener
-    call = _call(list(map(os.fspath, names)), settings, append)
+    call = call_of(list(map(os.fspath, names)), settings, append)
     with working(Path(out), call, append=append, resume=resume, force=force) as work:
         job = _Ingest(work, call, list(map(os.fspath, names)), settings, listener)
         try:
@@ -128,36 +133,6 @@ def ingest(
             )
             raise
     return Corpus(out)
-
-
-def _check_hashing(given: dict[str, Any]) -> None:
-    """Refuse parameters that choose words; the default of `min_df` is for vocabularies."""
-    for name, default in {"min_df": MIN_DF, "max_df": MAX_DF, "max_features": None}.items():
-        if given[name] != default:
-            raise ValueError(
-                f"{name} chooses words of a vocabulary, and with hash_features there is none; "
-                f"leave {name} out"
-            )
-    given["min_df"] = 1
-
-
-def _call(names: list[str], settings: dict[str, Any], append: bool) -> dict[str, Any]:
-    """Return what makes an ingest, as JSON has it."""
-    if not names:
-        raise ValueError("there is nothing to ingest; name a file, a folder, or - for stdin")
-    if names.count(STDIN) > 1:
-        raise ValueError("standard input can be read once")
-    kept = {name: value for name, value in settings.items() if name != "threads"}
-    known = [{"name": os.path.basename(os.path.abspath(n)), **_size(n)} for n in names]
-    told = {"settings": kept, "append": append}
-    digest = hashlib.blake2b(json.dumps([told, known]).encode(), digest_size=16).hexdigest()
-    files = [os.path.abspath(n) if n != STDIN else n for n in names]
-    times = [os.stat(n).st_mtime_ns if os.path.isfile(n) else None for n in names]
-    return {**told, "sources": files, "sizes": known, "times": times, CALL: digest}
-
-
-def _size(name: str) -> dict[str, Any]:
-    return {"size": os.path.getsize(name)} if os.path.isfile(name) else {}
 
 
 @dataclass
