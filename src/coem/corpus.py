@@ -1,42 +1,45 @@
 """Rows that are kept in a folder, and read one part after the other.
 
 A corpus holds more rows than fit in memory. Its folder has a manifest and some *shards*: rows that
-follow each other, with the arrays of each view as ``.npy`` files. A shard is mapped into memory
-when it is needed, and checked then. `coem.io.corpus_writer` writes the folder.
+follow each other, with the arrays of each view as ``.npy`` files, and the columns of the table that
+they come from. A shard is mapped into memory when it is needed, and checked then.
+`coem.io.corpus_writer` writes the folder; docs/corpora.md describes it.
 """
 
-import json
+import hashlib
 import os
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from errno import ENOMEM
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 
-from coem.sparse import sound_csr
-from coem.typing import CSR, Array, Matrix, Rows, is_sparse
+from coem.row_store import Job, RowStore
+from coem.sparse import shorten, sound_csr
+from coem.stored import (
+    INDICES,
+    KEYS,
+    READER,
+    TABLE,
+    StoredShard,
+    StoredView,
+    check_file,
+    check_size,
+    damaged,
+    map_array,
+    map_table,
+    read_manifest,
+    shard_name,
+)
+from coem.typing import CSR, Array, Matrix, Rows
 from coem.views import Views
 
-MANIFEST = "corpus.json"
-SCHEMA = 1
 _sound: dict[tuple[Path, str], Any] = {}  # views of shards that were checked, and their stamps
-
-MOST_IN_MEMORY = 1 << 32  # bytes that `Corpus.load` takes without being asked
-
-
-@dataclass(frozen=True)
-class StoredView:
-    """What a corpus says of one view."""
-
-    name: str
-    width: int
-    sparse: bool
-    dtype: str
 
 
 @dataclass(frozen=True)
@@ -44,81 +47,98 @@ class Shard:
     """Rows that follow each other, in a folder of their own."""
 
     folder: Path
-    n_rows: int
     views: tuple[StoredView, ...]
+    stored: StoredShard
+    max_length: Mapping[str, float] = field(default_factory=dict)
+    places: tuple[int, ...] | None = None  # of the views among all views; None if all are there
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.stored.n_rows
 
     def read(self) -> Views:
         """Return the views, mapped into memory and checked."""
-        return Views._of({view.name: self._matrix(view) for view in self.views})
+        places = range(len(self.views)) if self.places is None else self.places
+        pairs = zip(places, self.views, strict=True)
+        matrices = {view.name: self._matrix(place, view) for place, view in pairs}
+        for name in self.max_length.keys() & matrices.keys():
+            matrices[name] = shorten(matrices[name], self.max_length[name])
+        return Views._of(matrices)
 
     def read_rows(self, rows: Rows) -> Views:
         """Return some rows of the views; a slice is mapped and not copied."""
         return self.read()[rows]
 
+    def load(self) -> Views:
+        """Return what `read` returns: a shard is a `coem.protocols.Stored`."""
+        return self.read()
+
+    def content(self) -> list[Any]:
+        """Return what stands for the rows."""
+        return [self]
+
     @property
     def keys(self) -> Array:
         """A number for each row that stands for its content: see `coem.views.row_keys`."""
-        return self._array("keys", (self.n_rows,))
+        return self._array(KEYS, (self.n_rows,), ("int64",))
 
     @property
     def n_bytes(self) -> int:
         """What the views take in memory."""
-        return sum(info.st_size for view in self.views for info in self._stats(view))
+        return sum(self.stored.files[name].size for name in self.stored.files if _is_part(name))
 
-    def _files(self, view: StoredView) -> list[Path]:
-        names = ("indptr", "indices", "data") if view.sparse else ("values",)
-        return [self.folder / f"{view.name}.{part}.npy" for part in names]
+    def table(self, columns: list[str] | None = None) -> Any:
+        """Return columns of the rows as a `pyarrow.Table`, mapped into memory."""
+        if TABLE not in self.stored.files:
+            raise ValueError(f"{self.folder} has no table: its rows were written as views alone")
+        table = map_table(self.folder / TABLE, self.stored.files[TABLE], self.n_rows)
+        return table if columns is None else table.select(columns)
 
-    def _matrix(self, view: StoredView) -> Matrix:
+    def verify(self) -> None:
+        """Compare all files with what was written."""
+        for name, known in self.stored.files.items():
+            check_file(self.folder / name, known)
+        self.read()
+        if TABLE in self.stored.files:
+            self.table()
+
+    def _matrix(self, number: int, view: StoredView) -> Matrix:
         shape = self.n_rows, view.width
         if not view.sparse:
-            return self._array(f"{view.name}.values", shape)
-        indptr = self._array(f"{view.name}.indptr", (self.n_rows + 1,))
-        indices = self._array(f"{view.name}.indices", None)
-        data = self._array(f"{view.name}.data", indices.shape)
+            return self._array(f"{number}.values.npy", shape, (view.dtype,))
+        indptr = self._array(f"{number}.indptr.npy", (self.n_rows + 1,), INDICES)
+        indices = self._array(f"{number}.indices.npy", (None,), INDICES)
+        data = self._array(f"{number}.data.npy", indices.shape, (view.dtype,))
         # Not by the constructor, which reads the arrays before they are checked.
-        rows: Any = sp.csr_matrix(shape, dtype=data.dtype)
+        rows: Any = sp.csr_array(shape, dtype=data.dtype)
         rows.indptr, rows.indices, rows.data = indptr, indices, data
-        before = self._stamp(view)
-        if _sound.get((self.folder, view.name)) == before:
+        names = [f"{number}.{part}.npy" for part in view.parts]
+        stamp = [_stamp(self.folder / name) for name in names]
+        if _sound.get((self.folder, view.name)) == stamp:
             rows.has_canonical_format = True
             known: CSR = rows
             return known
         sound = sound_csr(rows, f"corpus, {self.folder.name}, view {view.name!r}: ")
         if sound is rows:
-            _sound[self.folder, view.name] = before
+            _sound[self.folder, view.name] = stamp
         return sound
 
-    def _stamp(self, view: StoredView) -> list[tuple[int, ...]]:
-        """Return what changes if somebody writes to the files of a view."""
-        found = self._stats(view)
-        return [(info.st_ino, info.st_size, info.st_mtime_ns) for info in found]
-
-    def _stats(self, view: StoredView) -> list[os.stat_result]:
-        """Return what the system says of the files of a view."""
-        try:
-            return [path.stat() for path in self._files(view)]
-        except OSError as error:
-            raise ValueError(
-                f"the corpus is damaged: {error.filename} cannot be read ({error})"
-            ) from error
-
-    def _array(self, name: str, shape: tuple[int, ...] | None) -> Array:
-        path = self.folder / f"{name}.npy"
-        try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            if isinstance(error, OSError) and error.errno == ENOMEM:
-                raise MemoryError(f"there is no room to map {path}") from error
-            raise ValueError(f"the corpus is damaged: {path} cannot be read ({error})") from error
-        if shape is not None and array.shape != shape:
-            raise ValueError(
-                f"the corpus is damaged: {path} has the shape {array.shape} and not {shape}"
-            )
-        return np.asarray(array)
+    def _array(self, name: str, shape: tuple[int | None, ...], dtypes: Any) -> Array:
+        return map_array(self.folder / name, self.stored.files[name], shape, dtypes)
 
 
-class Corpus:
+def _is_part(name: str) -> bool:
+    return name[0].isdigit()
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Return what changes if somebody writes to a file."""
+    info = os.stat(path)
+    return info.st_ino, info.st_size, info.st_mtime_ns
+
+
+class Corpus(RowStore):
     """Rows of one or several views in a folder; it takes the place of `X` in estimators.
 
     Parameters
@@ -127,6 +147,9 @@ class Corpus:
         The folder, written by `coem ingest` or `coem.io.corpus_writer.CorpusWriter`.
     names : sequence of str, optional
         The views to read, in this order; by default all of them.
+    max_length : dict of str to float, optional
+        For views of counts, the largest total of a row; longer rows are scaled down when they are
+        read.
 
     Examples
     --------
@@ -134,20 +157,32 @@ class Corpus:
     >>> model = MixtureClusterer(50).fit(open_corpus("posts.corpus"))  # doctest: +SKIP
     """
 
-    def __init__(self, path: str | os.PathLike[str], names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        names: Sequence[str] | None = None,
+        *,
+        max_length: Mapping[str, float] | None = None,
+    ) -> None:
         self.path = Path(path)
-        self.manifest = _read_manifest(self.path)
-        known = {view["name"]: StoredView(**view) for view in self.manifest["views"]}
-        self.views = tuple(known[name] for name in names or known)
+        self.manifest = read_manifest(self.path)
+        known = {view.name: (i, view) for i, view in enumerate(self.manifest.views)}
+        places, self.views = zip(*(known[name] for name in names or known), strict=True)
+        self.max_length = dict(max_length or {})
+        sparse = [view.name for view in self.manifest.views if view.sparse]
+        unknown = [name for name in self.max_length if name not in sparse]
+        if unknown:
+            raise ValueError(f"max_length: {self.path} has no view of counts {unknown[0]!r}")
+        folder = self.path.absolute()  # other processes may have another working directory
         self.shards = tuple(
-            Shard(self.path / shard["name"], shard["n_rows"], self.views)
-            for shard in self.manifest["shards"]
+            Shard(folder / shard_name(i), self.views, shard, self.max_length, places)
+            for i, shard in enumerate(self.manifest.shards)
         )
         self.bounds = [0, *np.cumsum([shard.n_rows for shard in self.shards]).tolist()]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: other processes and machines open the folder themselves."""
-        return Corpus, (os.path.abspath(self.path), self.names)
+        return _opened, (os.path.abspath(self.path), self.names, self.max_length)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -160,107 +195,120 @@ class Corpus:
         return tuple(view.width for view in self.views)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """The number of rows, and of the columns of all views together."""
-        return len(self), sum(self.widths)
-
-    @property
-    def n_bytes(self) -> int:
-        """What the rows would take in memory."""
-        return sum(shard.n_bytes for shard in self.shards)
-
-    @property
     def digest(self) -> str:
         """A number that stands for all that the corpus holds."""
-        return str(self.manifest["digest"])
+        known = self.manifest.digest
+        if not self.max_length:
+            return known
+        told = f"{known} {sorted(self.max_length.items())}"
+        return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return int(self.bounds[-1])
+    # -- what the rows come from --
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table that the rows come from; none if they were given as views."""
+        if not self.shards or TABLE not in self.manifest.shards[0].files:
+            return []
+        return list(self.shards[0].table().column_names)
+
+    def table(self, lo: int = 0, hi: int | None = None, columns: list[str] | None = None) -> Any:
+        """Return columns of rows `lo` to `hi` as a `pyarrow.Table`, mapped into memory."""
+        spans = self._spans(lo, len(self) if hi is None else hi)
+        return pa.concat_tables([s.table(columns).slice(a, b - a) for s, a, b in spans])
+
+    def take_table(self, rows: Array, columns: list[str] | None = None) -> Any:
+        """Return columns of some rows as a `pyarrow.Table`, in the given order."""
+        rows = np.asarray(rows)
+        found = self._owners(rows)
+        pieces = [self.shards[i].table(columns).take(pa.array(own)) for i, own in found]
+        order = np.argsort(np.argsort(rows, kind="stable"), kind="stable")
+        if not pieces:
+            return self.table(0, 0, columns)
+        return pa.concat_tables(pieces).take(pa.array(order))
+
+    @property
+    def ids(self) -> list[str]:
+        """What the rows are called: their ids, or else their numbers from 1 on."""
+        column = self.manifest.columns.get("id")
+        if column is None:
+            return [str(i + 1) for i in range(len(self))]
+        values = self.table(columns=[column]).column(column).to_pylist()
+        return ["" if value is None else str(value) for value in values]
+
+    @property
+    def labels(self) -> Array | None:
+        """The label of every row as text, None where there is none; None if no column has them."""
+        column = self.manifest.columns.get("label")
+        if column is None:
+            return None
+        values = self.table(columns=[column]).column(column).to_pylist()
+        found = [None if value in (None, "") else str(value) for value in values]
+        return np.array(found, dtype=object)
+
+    def texts(self, rows: Array) -> list[str]:
+        """Return the texts of some rows: the columns of the views of text, below each other."""
+        reader = self.text_views
+        specs = [] if reader is None else reader.views_.values()
+        names = [name for s in specs if s["kind"] in ("text", "embed") for name in s["columns"]]
+        columns = list(dict.fromkeys(names))
+        if not columns:
+            return [""] * len(rows)
+        found = self.take_table(rows, columns).to_pylist()
+        return ["\n\n".join(str(row[name]) for name in columns if row[name]) for row in found]
+
+    @cached_property
+    def text_views(self) -> Any:
+        """The fitted `coem.text.TextViews` that made the views, or None if they were given."""
+        if READER not in self.manifest.files:
+            return None
+        path = self.path / READER
+        check_size(path, self.manifest.files[READER])
+        # By its name, because model files are made of all that is above this module.
+        reader = import_module("coem.models").load(path)
+        widths = {view: len(words) for view, words in getattr(reader, "vocabulary_", {}).items()}
+        if widths != {view.name: view.width for view in self.manifest.views}:
+            damaged(path, "has other views than the corpus")
+        return reader
+
+    def feature_names(self, view: str) -> Array | None:
+        """Return the names of the columns of a view, or None if they are not known."""
+        if view not in self.names:
+            raise KeyError(f"no view {view!r}; there are {', '.join(map(repr, self.names))}")
+        reader = self.text_views
+        return None if reader is None else np.asarray(reader.get_feature_names_out(view))
+
+    def shortened(self, max_length: Mapping[str, float]) -> "Corpus":
+        """Return the corpus with the rows of some views of counts scaled down to a total.
+
+        The rows are scaled when they are read, as `TextViews(max_length=...)` does.
+        """
+        return Corpus(self.path, self.names, max_length=max_length)
+
+    def some_views(self, names: Sequence[str]) -> "Corpus":
+        """Return the same rows in some views, in the given order."""
+        return Corpus(self.path, names, max_length=self.max_length)
+
+    def _each(self, function: Callable[..., Any], jobs: Sequence[Job]) -> Iterator[Any]:
+        return (function(self.shards[number], *arguments) for number, arguments in jobs)
+
+    def verify(self) -> None:
+        """Read all files, and compare them with what was written.
+
+        Raises
+        ------
+        ValueError
+            If a file is not what it was. The message names it.
+        """
+        for name, known in self.manifest.files.items():
+            check_file(self.path / name, known)
+        for shard in self.shards:
+            shard.verify()
 
     def __repr__(self) -> str:
         """Return the path, the views and the number of rows in one line."""
         views = ", ".join(f"{v.name!r} ({v.width} columns)" for v in self.views)
         return f"<Corpus {self.path} of {len(self)} rows: {views}>"
-
-    @overload
-    def __getitem__(self, key: list[str]) -> "Corpus": ...
-    @overload
-    def __getitem__(self, key: Rows) -> Views: ...
-
-    def __getitem__(self, key: Any) -> "Corpus | Views":
-        """Return a corpus of some views (a list of names), or some rows (any other key)."""
-        if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
-            return self if tuple(key) == self.names else self._some(key)
-        return self.take(np.arange(len(self))[key])
-
-    def _some(self, names: list[str]) -> "Corpus":
-        """Return a corpus of some views."""
-        return Corpus(self.path, names)
-
-    def rows(self, lo: int, hi: int) -> Views:
-        """Return rows `lo` to `hi`; those of one shard are mapped and not copied."""
-        pieces = [shard.read_rows(slice(a, b)) for shard, a, b in self._spans(lo, hi)]
-        return pieces[0] if len(pieces) == 1 else stacked(pieces)
-
-    def take(self, rows: Array) -> Views:
-        """Return copies of some rows, in the given order."""
-        rows = np.asarray(rows)
-        order = np.argsort(rows, kind="stable")
-        pieces = []
-        for shard, (lo, hi) in zip(self.shards, pairwise(self.bounds), strict=True):
-            first, last = np.searchsorted(rows[order], [lo, hi])
-            if last > first:
-                pieces.append(shard.read_rows(rows[order[first:last]] - lo))
-        if not pieces:
-            return self.shards[0].read_rows(slice(0, 0))
-        found = stacked(pieces)
-        in_order = bool((rows[1:] >= rows[:-1]).all())
-        return found if in_order else found[np.argsort(order, kind="stable")]
-
-    def sample(self, n: int, seed: int = 0, among: Array | None = None) -> Array:
-        """Return the numbers of `n` rows, drawn by their content, in order; all if there are fewer.
-
-        The order of the rows in the corpus has no effect on which rows are drawn. `among` are the
-        numbers of the rows to draw from, in order; by default all rows.
-        """
-        best = np.empty(0, np.uint64), np.empty(0, np.int64)
-        for shard, lo in zip(self.shards, self.bounds[:-1], strict=True):
-            own = np.arange(lo, lo + shard.n_rows)
-            if among is not None:
-                own = among[slice(*np.searchsorted(among, [lo, lo + shard.n_rows]))]
-            drawn = np.concatenate([best[0], lots(shard.keys[own - lo], seed)])
-            rows = np.concatenate([best[1], own])
-            kept = np.lexsort((rows, drawn))[:n]
-            best = drawn[kept], rows[kept]
-        return np.sort(best[1])
-
-    def load(self, most: int = MOST_IN_MEMORY, *, what: str = "this model") -> Views:
-        """Return all rows in memory.
-
-        Raises
-        ------
-        ValueError
-            If they would take more than `most` bytes.
-        """
-        if self.n_bytes > most:
-            raise ValueError(
-                f"{what} needs all rows in memory, and those of {self.path} take "
-                f"{self.n_bytes / 1e9:.1f} GB, more than the {most / 1e9:.1f} GB that are loaded "
-                "without being asked; give it a sample of the rows, "
-                "corpus[corpus.sample(100_000)], or use MixtureClusterer, MixtureClassifier, "
-                "PooledClassifier, HiddenMarkovModel or SphericalKMeans, which read a part at a "
-                "time; corpus.load(most=...) loads more"
-            )
-        return stacked([shard.read() for shard in self.shards])
-
-    def _spans(self, lo: int, hi: int) -> Iterator[tuple[Shard, int, int]]:
-        """Return the shards that hold rows `lo` to `hi`, and which of their rows."""
-        first = bisect_right(self.bounds, lo) - 1
-        for shard, begin in zip(self.shards[first:], self.bounds[first:], strict=False):
-            if begin >= hi and begin > lo:
-                return
-            yield shard, max(lo - begin, 0), min(hi - begin, shard.n_rows)
 
 
 def open_corpus(path: str | os.PathLike[str]) -> Corpus:
@@ -268,35 +316,5 @@ def open_corpus(path: str | os.PathLike[str]) -> Corpus:
     return Corpus(path)
 
 
-def stacked(pieces: list[Views]) -> Views:
-    """Return the rows of several views with the same names, one below the other, copied."""
-    return Views._of({name: below([p[name] for p in pieces]) for name in pieces[0].names})
-
-
-def below(parts: Sequence[Matrix]) -> Matrix:
-    """Return the rows of several matrices of the same kind, one below the other, copied."""
-    if is_sparse(parts[0]):
-        rows: CSR = sp.vstack(parts, format="csr")
-        return rows
-    return np.concatenate([np.asarray(part) for part in parts])
-
-
-def lots(keys: Array, seed: int = 0) -> Array:
-    """Return random numbers, uint64, that depend on 64-bit keys alone (splitmix64)."""
-    with np.errstate(over="ignore"):
-        z = keys.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(seed + 1)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(z ^ (z >> np.uint64(31)))
-
-
-def _read_manifest(path: Path) -> Mapping[str, Any]:
-    try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"{path} is not a corpus ({error}); write one with `coem ingest`"
-        ) from error
-    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
-        raise ValueError(f"{path} is a corpus of another version of coem; ingest it again")
-    return manifest
+def _opened(path: str, names: Sequence[str], max_length: Mapping[str, float]) -> Corpus:
+    return Corpus(path, names, max_length=max_length)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from coem.corpus import Corpus, Shard, StoredView
-from coem.typing import Matrix, Rows
+from coem.corpus import Corpus, Shard
+from coem.stored import StoredView
+from coem.typing import Array, Matrix, Rows
 from coem.views import Views
 
 Make = Callable[[Views], Matrix]
@@ -16,12 +17,23 @@ Make = Callable[[Views], Matrix]
 
 
 @dataclass(frozen=True)
-class DerivedShard(Shard):
+class DerivedShard:
     """A shard whose rows have one more view."""
 
     base: Shard
+    views: tuple[StoredView, ...]
     new: StoredView
     make: Make
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.base.n_rows
+
+    @property
+    def keys(self) -> Array:
+        """A number for each row that stands for its content: that of the stored views."""
+        return self.base.keys
 
     def read(self) -> Views:
         """Return the views."""
@@ -33,6 +45,22 @@ class DerivedShard(Shard):
         found = {view.name: stored[view.name] for view in self.views if view != self.new}
         made = self.make(stored)
         return Views._of({v.name: found.get(v.name, made) for v in self.views})
+
+    def load(self) -> Views:
+        """Return what `read` returns."""
+        return self.read()
+
+    def content(self) -> list[Any]:
+        """Return what stands for the rows."""
+        return [self]
+
+    def table(self, columns: list[str] | None = None) -> Any:
+        """Return columns of the rows as a `pyarrow.Table`."""
+        return self.base.table(columns)
+
+    def verify(self) -> None:
+        """Compare all files with what was written."""
+        self.base.verify()
 
     @property
     def n_bytes(self) -> int:
@@ -72,12 +100,10 @@ class DerivedCorpus(Corpus):
             raise ValueError(f"there is a view {new.name!r} already; give another name=")
         self.base, self.new, self.make, self.stamp = corpus, new, make, stamp
         self.path, self.manifest, self.bounds = corpus.path, corpus.manifest, corpus.bounds
+        self.max_length = corpus.max_length
         known = {view.name: view for view in (*corpus.views, new)}
         self.views = tuple(known[name] for name in names or known)
-        self.shards = tuple(
-            DerivedShard(shard.folder, shard.n_rows, self.views, shard, new, make)
-            for shard in corpus.shards
-        )
+        self.shards = tuple(DerivedShard(shard, self.views, new, make) for shard in corpus.shards)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path of the folder, and how the view is computed."""
@@ -88,7 +114,8 @@ class DerivedCorpus(Corpus):
         """A number that stands for all that the corpus holds, and the new view."""
         return hashlib.blake2b(f"{self.base.digest} {self.stamp}".encode()).hexdigest()[:32]
 
-    def _some(self, names: list[str]) -> Corpus:
+    def some_views(self, names: Sequence[str]) -> Corpus:
+        """Return the same rows in some views, in the given order."""
         if self.new.name not in names:
-            return self.base[names]
+            return self.base.some_views(names)
         return DerivedCorpus(self.base, self.new, self.make, self.stamp, names)

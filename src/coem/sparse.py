@@ -49,6 +49,18 @@ def sound_csr(X: Any, prefix: str = "") -> CSR:
         ) from error
 
 
+def shorten(X: Any, longest: float) -> CSR:
+    """Return a sparse matrix of counts whose rows have a total of `longest` at most.
+
+    Longer rows are scaled down, and the others stay as they are.
+    """
+    totals = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+    by = np.minimum(1.0, longest / np.maximum(totals, 1e-300))
+    shorter: CSR = X.astype(np.float32, copy=True)
+    shorter.data *= np.repeat(by, np.diff(X.indptr)).astype(np.float32)
+    return shorter
+
+
 # What is raised below, or by NumPy and SciPy when they read a member.
 _FAULTS = (AttributeError, IndexError, OverflowError, TypeError, ValueError)
 ADVICE = "build it again, for example with scipy.sparse.coo_array((values, (rows, columns)), shape)"

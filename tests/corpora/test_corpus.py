@@ -8,9 +8,10 @@ import pytest
 import scipy.sparse as sp
 
 from coem import open_corpus
-from coem.corpus import MANIFEST, Corpus
+from coem.corpus import Corpus
 from coem.derived import DerivedCorpus
 from coem.io.corpus_writer import CorpusWriter
+from coem.stored import MANIFEST
 from coem.text import LatentDirections
 from tests.corpora.stores import CUTS, N, stored, views_of
 
@@ -87,7 +88,7 @@ def test_the_digest_stands_for_the_content(tmp_path, corpus, views):
     assert stored(tmp_path / "changed", changed).digest != corpus.digest
 
 
-@pytest.mark.parametrize("file", ["words.indptr", "words.indices", "words.data", "gaps.values"])
+@pytest.mark.parametrize("file", ["0.indptr", "0.indices", "0.data", "1.values"])
 def test_a_damaged_file_is_named(corpus, file):
     path = corpus.path / "shard-000002" / f"{file}.npy"
     path.write_bytes(path.read_bytes()[:60])
@@ -100,7 +101,7 @@ def test_a_damaged_file_is_named(corpus, file):
 
 def test_indices_that_point_outside_are_found_also_after_the_shard_was_read(corpus):
     corpus.load()
-    path = corpus.path / "shard-000002" / "words.indices.npy"
+    path = corpus.path / "shard-000002" / "0.indices.npy"
     indices = np.load(path)
     indices[3] = 10**6
     np.save(path, indices)
@@ -109,9 +110,9 @@ def test_indices_that_point_outside_are_found_also_after_the_shard_was_read(corp
 
 
 def test_a_file_of_another_shape_is_named(corpus):
-    path = corpus.path / "shard-000000" / "gaps.values.npy"
+    path = corpus.path / "shard-000000" / "1.values.npy"
     np.save(path, np.zeros((3, 4)))
-    with pytest.raises(ValueError, match=r"gaps.values.npy has the shape \(3, 4\)"):
+    with pytest.raises(ValueError, match=r"1.values.npy has 224 bytes"):
         corpus.rows(0, 3)
 
 

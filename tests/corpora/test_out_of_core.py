@@ -214,11 +214,11 @@ def test_coupled_runs_and_batches_do_not_take_a_corpus(both):
 
 def test_a_bad_value_is_named_by_its_row_in_the_corpus(both):
     _, corpus = both("words", "points")
-    path = corpus.path / "shard-000002" / "words.data.npy"
+    path = corpus.path / "shard-000002" / "0.data.npy"
     data = np.load(path)
     data[0] = -1
     np.save(path, data)
-    row = int(np.flatnonzero(np.diff(np.load(path.with_name("words.indptr.npy"))))[0]) + 91
+    row = int(np.flatnonzero(np.diff(np.load(path.with_name("0.indptr.npy"))))[0]) + 91
     with pytest.raises(ValueError, match=f"'words', row {row}"):
         MixtureClusterer(K, family={"words": "multinomial", "points": "gaussian"}).fit(corpus)
 

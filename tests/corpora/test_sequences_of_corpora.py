@@ -125,7 +125,7 @@ def test_mistakes_are_named_before_any_work(corpus):
         HiddenMarkovModel(K, transmat=transmat).fit(corpus, y, lengths=LENGTHS)
     with pytest.raises(ValueError, match=r"for shard in corpus.shards"):
         HiddenMarkovModel(K).partial_fit(corpus)
-    path = corpus.path / "shard-000002" / "gaps.values.npy"
+    path = corpus.path / "shard-000002" / "1.values.npy"
     values = np.load(path)
     values[30, 1] = np.inf
     np.save(path, values)

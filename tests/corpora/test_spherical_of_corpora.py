@@ -115,7 +115,7 @@ def test_words_and_their_directions_are_two_views_of_a_corpus(both, coupling):
 
 def test_rows_that_are_no_counts_are_named(both):
     _, corpus = both("words")
-    path = corpus.path / "shard-000002" / "words.data.npy"
+    path = corpus.path / "shard-000002" / "0.data.npy"
     data = np.load(path)
     data[0] = -1
     np.save(path, data)

@@ -15,8 +15,8 @@ from coem import MixtureClassifier, Not, Views
 from coem.families import Bernoulli, Categorical, Gaussian, Multinomial, VonMisesFisher
 from coem.schedules import Geometric
 from coem.selection import LabeledKFold
+from coem.sparse import shorten
 from coem.text import scale_length
-from coem.text.scaling import shorten
 from tests.pairs import pairwise
 
 RNG = np.random.default_rng(11)

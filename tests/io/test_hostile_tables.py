@@ -16,7 +16,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from coem.io import excel, json_lines, markup, row_by_row, unpacking
-from coem.io.row_by_row import OPEN, Lines, Rows, read_rows
+from coem.io.row_by_row import OPEN, Lines, Rows, Tail, read_rows
 from coem.io.tables import TableError, read_table
 from coem.recipes.documents import read_documents
 from coem.recipes.label_files import join_labels
@@ -65,13 +65,15 @@ def slowly(text):
     return good, bad
 
 
-def test_rows_are_those_of_a_reader_that_begins_again():
+@pytest.mark.parametrize("source", [lambda data: data, lambda data: Tail(io.BytesIO(data))])
+def test_rows_are_those_of_a_reader_that_begins_again(source):
     rng = random.Random(0)
     n_open = 0
     for _ in range(3000):
         text = "".join(rng.choices(['"', ",", "\n", "\n", "a", "b", "\r"], k=rng.randrange(40)))
         rows = Rows("file", 2, skip_bad=True)
-        read_rows(text.encode(), 0, 0, ",", rows)
+        for _ in read_rows(source(text.encode()), 0, 0, ",", rows):
+            pass
         good, bad = slowly(text)
         assert [list(row) for row in zip(*rows.columns, strict=True)] == good, text
         assert [row for row, _ in rows.bad] == bad, text

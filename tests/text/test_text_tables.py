@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from coem import MixtureClusterer
 from coem.text import Embed, TextViews
-from coem.text._tables import as_arrow
+from coem.text._tables import as_arrow, read_text
 from coem.text.encoders import PROBES
 
 N_PROBES = len(PROBES)
@@ -311,3 +311,8 @@ def test_columns_are_not_copied():
     table = pa.table(TABLE)
     assert as_arrow(table) is table
     assert as_arrow(pl.DataFrame(TABLE)).column_names == list(TABLE)
+
+
+def test_rows_without_any_text_stay_when_columns_are_joined():
+    table = pa.table({"a": ["x y", None, None], "b": [None, None, "zz"]})
+    assert read_text(table, ["a", "b"], "v").to_pylist() == ["x y", None, "zz"]

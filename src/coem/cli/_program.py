@@ -22,6 +22,7 @@ VERBS = (
     "classify",
     "topics",
     "segment",
+    "ingest",
     "predict",
     "serve",
     "explain",

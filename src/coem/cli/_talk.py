@@ -179,6 +179,8 @@ PYTHON = (
     (r"(?<=if you ask: )views ", "--view "),
     (r"\bWithout multi\b", "Without --multi"),
     (r"\(skip_bad=True\)", "(--skip-bad)"),
+    (r"\bresume=True\b", "--resume"),
+    (r"\bhash_features\b", "--hash-features"),
     (r"^sizes:", "--among:"),
     (r"\((label|date)='([^']*)'\)", r"(--\1 \2)"),
     (r"\b(label|date)='([^']*:(?:list|dmy|mdy))'", r"--\1 \2"),
@@ -237,12 +239,12 @@ class Pace:
         self._seconds = self._steps = 0.0
         self._done = 0
 
-    def step(self) -> None:
-        """Note that a step is done."""
+    def step(self, number: int = 1) -> None:
+        """Note that one or several steps are done."""
         now = self._clock()
         self._seconds = self.KEPT * self._seconds + now - self._last
-        self._steps = self.KEPT * self._steps + 1.0
-        self._last, self._done = now, self._done + 1
+        self._steps = self.KEPT * self._steps + number
+        self._last, self._done = now, self._done + number
 
     def __str__(self) -> str:
         """Return the time that is left, in words, or nothing if there is nothing to go by."""
@@ -271,6 +273,12 @@ class Bar:
         if self._pace is not None:
             self._pace.step()
         self._update(state, advance=1)
+
+    def step_by(self, number: int) -> None:
+        """Move on by several."""
+        if self._pace is not None:
+            self._pace.step(number)
+        self._update(None, advance=number)
 
     def show(self, state: str) -> None:
         """Show where things are."""

@@ -15,22 +15,29 @@ Examples:
   coem info posts.csv
   coem info groups/model.coem
   coem info groups
+  coem info posts.corpus
 """
 
 
 @click.command("info", epilog=EXAMPLE)
-@click.argument("source", metavar="FILE|MODEL|RUN", type=RunPath())
+@click.argument("source", metavar="FILE|MODEL|RUN|CORPUS", type=RunPath())
 @reading_options
 @config_option
 @talk_options
 def command(**options: Any) -> None:
-    """Show the columns of a file and the views guessed from them, or what a model is made of."""
+    """Show the columns of a file and the views guessed from them, or what a model is made of.
+
+    Of a corpus, show its views, its columns and where its rows come from.
+    """
     from coem.recipes.run_file import RUN
+    from coem.stored import is_corpus
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     path = Path(options["source"])
     if (path / RUN).is_file():
         _of_run(path, talk)
+    elif is_corpus(path):
+        _of_corpus(path, talk)
     elif path.suffix == ".coem":
         _of_model(path, talk)
     else:
@@ -45,6 +52,31 @@ def _of_run(path: Path, talk: Talk) -> None:
     result = told["result"].items()
     rows += [[key, _short(value)] for key, value in result if key not in TABLES]
     talk.result(table(["run", str(path)], rows), told)
+
+
+def _of_corpus(path: Path, talk: Talk) -> None:
+    from coem import open_corpus
+
+    corpus = open_corpus(path)
+    manifest = corpus.manifest
+    sources = [source for one in manifest.ingests for source in one.get("sources", [])]
+    names = [str(source.get("name")) for source in sources if isinstance(source, dict)]
+    told = {
+        "rows": len(corpus),
+        "shards": len(corpus.shards),
+        "bytes": corpus.n_bytes,
+        "columns": corpus.columns,
+        "ids": manifest.columns.get("id"),
+        "labels": manifest.columns.get("label"),
+        "ingests": len(manifest.ingests),
+        "sources": names,
+        "digest": corpus.digest,
+        "views": [vars(view) for view in corpus.views],
+    }
+    rows = [[key, _short(value)] for key, value in told.items() if key != "views"]
+    views = [[v.name, v.width, "sparse" if v.sparse else "dense", v.dtype] for v in corpus.views]
+    head = ["view", "columns", "kind", "numbers"]
+    talk.result(f"{table(['corpus', str(path)], rows)}\n\n{table(head, views)}", told)
 
 
 def _of_model(path: Path, talk: Talk) -> None:

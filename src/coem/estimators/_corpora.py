@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from coem.corpus import MOST_IN_MEMORY, Corpus
+from coem.corpus import Corpus
+from coem.row_store import MOST_IN_MEMORY
 from coem.typing import Array
 from coem.views import Views
 

@@ -38,9 +38,9 @@ def read_delimited(text: Text, source: str, delimiter: str | None, *, skip_bad: 
     if text.flaw is not None and not skip_bad:
         row, reason = text.flaw
         raise TableError(f"{source}, row {row}: {reason}")
-    header = _read_header(text.data, source, delimiter)
+    header = read_header(text.data, source, delimiter)
     if not text.data[header.end : header.end + 99].strip() and not text.data[header.end :].strip():
-        raise TableError(f"{source} has a header and no rows; add some")
+        raise TableError(no_rows(source))
     odd = text.data.count(b'"', header.end) % 2 == 1  # a quote may never be closed
     data = None if text.flaw is not None or odd else _read_fast(text.data, header)
     bad: Bad = []
@@ -49,6 +49,11 @@ def read_delimited(text: Text, source: str, delimiter: str | None, *, skip_bad: 
     columns = dict(zip(header.names, data.columns, strict=True))
     columns, notes = with_numbers(columns, commas=header.delimiter == ";")
     return Parsed(pa.table(columns), bad, header.n_lines + 1, notes)
+
+
+def no_rows(source: str) -> str:
+    """Say that there is a header alone."""
+    return f"{source} has a header and no rows; add some"
 
 
 # -- the header ---------------------------------------------------------------------------------
@@ -67,7 +72,7 @@ class Header:
     """Lines up to there."""
 
 
-def _read_header(data: bytes, source: str, delimiter: str | None) -> Header:
+def read_header(data: bytes, source: str, delimiter: str | None) -> Header:
     """Return the header: the first row that is not blank."""
     end = n_lines = 0
     for line in lines_of(data):
@@ -162,23 +167,30 @@ def check_unique(names: list[str], where: str) -> None:
 def _read_fast(data: bytes, header: Header) -> Any:
     """Return all cells as text, or None if a row is bad."""
     body = pa.py_buffer(data).slice(header.end)
-    names = [str(i) for i in range(len(header.names))]
     # A cell that is longer than a block is an error; one block for all is slower, but reads it.
     for block in (1 << 20, min(len(body) + 1, LARGEST_BLOCK)):
         try:
-            return pacsv.read_csv(
-                pa.BufferReader(body),
-                read_options=pacsv.ReadOptions(column_names=names, block_size=block),
-                parse_options=pacsv.ParseOptions(
-                    delimiter=header.delimiter, newlines_in_values=True
-                ),
-                convert_options=pacsv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()), check_utf8=False
-                ),
-            )
+            return pacsv.read_csv(pa.BufferReader(body), **cells_as_text(header, block))
         except pa.ArrowInvalid:
             continue
     return None
+
+
+def cells_as_text(header: Header, block: int) -> dict[str, Any]:
+    """Return how pyarrow is to read the rows below a header."""
+    names = [str(i) for i in range(len(header.names))]
+    as_text = dict.fromkeys(names, pa.string())
+    return {
+        "read_options": pacsv.ReadOptions(column_names=names, block_size=block),
+        "parse_options": pacsv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True),
+        "convert_options": pacsv.ConvertOptions(column_types=as_text, check_utf8=False),
+    }
+
+
+def no_good_row(source: str, bad: Bad) -> str:
+    """Say that all rows are bad, and what is wrong with the first."""
+    row, reason = bad[0]
+    return f"{source} has no good row; the first, row {row}, has {reason}"
 
 
 # -- rows, one by one ---------------------------------------------------------------------------
@@ -187,9 +199,9 @@ def _read_fast(data: bytes, header: Header) -> Any:
 def _read_slowly(data: bytes, header: Header, source: str, skip_bad: bool) -> tuple[Any, Bad]:
     """Read row by row, which says what is wrong with which."""
     rows = Rows(source, len(header.names), skip_bad)
-    read_rows(data, header.end, header.n_lines, header.delimiter, rows)
+    for _ in read_rows(data, header.end, header.n_lines, header.delimiter, rows):
+        pass
     if not rows.columns[0]:
-        row, reason = rows.bad[0]
-        raise TableError(f"{source} has no good row; the first, row {row}, has {reason}")
+        raise TableError(no_good_row(source, rows.bad))
     arrays = [pa.array(column, pa.string()) for column in rows.columns]
     return pa.table(arrays, names=[str(i) for i in range(len(arrays))]), rows.bad

@@ -1,7 +1,9 @@
 """From bytes to text: encodings that are given, marked or guessed."""
 
+import codecs
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from coem.io.sources import Content, TableError
 
@@ -14,11 +16,14 @@ BOMS = (
     (b"\xfe\xff", "utf-16-be"),
 )
 TRY = "give its encoding, such as cp1252 (--encoding cp1252, encoding='cp1252')"
+NUL = f"a NUL byte: the file is no text, or in UTF-16; {TRY}"
 WINDOWS = "cp1252"  # Latin-1 is a part of it
 FOREIGN = 0.3  # of the letters are beyond ASCII: no language in Latin letters has so many
 FEW = 10  # letters beyond ASCII tell nothing of the alphabet
 CONTROLS = re.compile(rb"[\x01-\x08\x0e-\x1f]")
 LETTERS = re.compile(rb"[A-Za-z]")
+UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # which cp1252 has not
+BAD, GOOD = re.compile("[\udc80-\udcff]"), re.compile("[^\x00-\x7f\udc80-\udcff]")
 
 
 class NoText(TableError):
@@ -49,7 +54,7 @@ def decode(content: Content, encoding: str | None) -> Text:
     else:
         mark, named = next(((m, n) for m, n in BOMS if data.startswith(m)), (b"", None))
         data = data[len(mark) :]
-        guessed = None if mark else _guess_wide(data)
+        guessed = None if mark else guess_wide(data)
         named = named or guessed
         if named is not None and named != "utf-8":
             data = _recode(data, named, content.source)
@@ -61,8 +66,8 @@ def decode(content: Content, encoding: str | None) -> Text:
     return Text(data, flaw, guessed)
 
 
-def said_of(text: Text, source: str) -> list[str]:
-    """Return a sentence about an encoding that was guessed."""
+def said_of(text: Any, source: str) -> list[str]:
+    """Return a sentence about an encoding of a text that was guessed."""
     if text.guessed is None:
         return []
     name = "cp1252 (Western European)" if text.guessed == WINDOWS else text.guessed.upper()
@@ -88,7 +93,7 @@ def _recode(data: bytes, encoding: str, source: str) -> bytes:
         raise TableError(f"{source}: there is no encoding {encoding!r}; try 'cp1252'") from error
 
 
-def _guess_wide(data: bytes) -> str | None:
+def guess_wide(data: bytes) -> str | None:
     """Return the encoding of text in two or four bytes a character that has no mark, or None."""
     sample = data[: min(SAMPLE, len(data) // 4 * 4)]
     if len(sample) < 4 or b"\x00" not in sample:
@@ -112,19 +117,34 @@ def _is_windows(data: bytes) -> bool:
     They are not if most bytes beyond ASCII are good UTF-8, which is damaged then; if there are
     control characters; or if so many letters are beyond ASCII that the alphabet is another one.
     """
-    if b"\x00" in data or CONTROLS.search(data):
-        return False
-    text = data.decode("utf-8", "surrogateescape")
-    n_bad = len(re.findall("[\udc80-\udcff]", text))
-    n_good = len(re.findall("[^\x00-\x7f\udc80-\udcff]", text))
-    foreign = n_bad > FEW and n_bad > FOREIGN * (n_bad + len(LETTERS.findall(data)))
-    if n_good >= n_bad or foreign:
-        return False
-    try:
-        data.decode(WINDOWS)
-    except UnicodeDecodeError:
-        return False
-    return True
+    signs = Signs()
+    signs.add(data, last=True)
+    return signs.are_windows
+
+
+class Signs:
+    """What bytes that are no UTF-8 have in them, counted one part after the other."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._strange = False
+        self._bad = self._good = self._letters = 0
+
+    def add(self, data: bytes, *, last: bool = False) -> None:
+        """Look at some more bytes."""
+        self._strange |= b"\x00" in data or CONTROLS.search(data) is not None
+        self._strange |= UNDEFINED.search(data) is not None
+        text = self._decoder.decode(data, last)
+        self._bad += len(BAD.findall(text))
+        self._good += len(GOOD.findall(text))
+        self._letters += len(LETTERS.findall(data))
+
+    @property
+    def are_windows(self) -> bool:
+        """Whether they seem to be text of Western Europe."""
+        bad = self._bad
+        foreign = bad > FEW and bad > FOREIGN * (bad + self._letters)
+        return not self._strange and self._good < bad and not foreign
 
 
 def _first_flaw(data: bytes, encoding: str | None) -> tuple[int, str] | None:
@@ -133,16 +153,19 @@ def _first_flaw(data: bytes, encoding: str | None) -> tuple[int, str] | None:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        byte = data[error.start]
-        known = "UTF-8" if encoding is None else encoding
-        places.append((error.start, f"the byte {byte:#04x} is no {known}; {TRY}"))
+        places.append((error.start, no_text(data[error.start], encoding)))
     zero = data.find(b"\x00")
     if zero >= 0:
-        places.append((zero, f"a NUL byte: the file is no text, or in UTF-16; {TRY}"))
+        places.append((zero, NUL))
     if not places:
         return None
     place, reason = min(places)
     return data.count(b"\n", 0, place) + 1, reason
+
+
+def no_text(byte: int, encoding: str | None) -> str:
+    """Return what is wrong with a byte."""
+    return f"the byte {byte:#04x} is no {'UTF-8' if encoding is None else encoding}; {TRY}"
 
 
 def flaw_of(text: str) -> str | None:

@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,29 +36,71 @@ def read_folder(
     path: Path, encoding: str | None, skip_bad: bool, max_line: int
 ) -> tuple[Parsed, str]:
     """Return a row for every text below a folder, in the order of names, and their digest."""
-    files = _files(path)
-    digest, bad = hashlib.sha256(), Bad()
-    rows: list[Any] = []
-    guessed: Counter[str] = Counter()
-    for number, file in enumerate(files, start=1):
-        name = file.relative_to(path)
-        content = read_file(file, ".txt", "", max_line)
-        digest.update(f"{name}\x00{content.fingerprint}\n".encode("utf-8", "surrogateescape"))
-        text = _decode(content, file.suffix.lower(), encoding)
-        if text.flaw is not None:
-            row, reason = text.flaw
-            if not skip_bad:
-                raise TableError(f"{file}, row {row}: {reason}")
-            bad.append((number, f"{name}: {reason}"))
-            continue
-        guessed.update([text.guessed] if text.guessed else [])
-        shown, words = as_text(name), WORDS[file.suffix.lower()](text.data.decode())
-        rows.append((shown, words, shown.split("/")[0] if "/" in shown else None))
+    folder = Folder(path, encoding, skip_bad, max_line)
+    rows = list(folder)
     if not rows:
-        raise TableError(f"{path} has no text that can be read; {bad[0][1]}")
-    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
-    data = pa.table(columns, names=["id", "text", "label"])
-    return Parsed(data, bad, notes=[*_said_kinds(files), *_said(guessed)]), digest.hexdigest()
+        raise TableError(folder.nothing())
+    return Parsed(folder.table(rows), folder.bad, notes=folder.notes()), folder.fingerprint
+
+
+Row = tuple[str, str, str | None]  # name, text, first sub-folder
+
+
+class Folder:
+    """The texts below a folder, one file after the other.
+
+    Attributes
+    ----------
+    bad : list
+        The files that were left out so far.
+    """
+
+    names = ("id", "text", "label")
+
+    def __init__(self, path: Path, encoding: str | None, skip_bad: bool, max_line: int) -> None:
+        self.path, self.bad = path, Bad()
+        self._how = encoding, skip_bad, max_line
+        self.files = _files(path)
+        self._guessed: Counter[str] = Counter()
+        self._digest = hashlib.sha256()
+
+    @property
+    def fingerprint(self) -> str:
+        """The digest of the files that were read so far."""
+        return self._digest.hexdigest()
+
+    def __iter__(self) -> Iterator[Row]:
+        """Return the rows, in the order of names."""
+        encoding, skip_bad, max_line = self._how
+        for number, file in enumerate(self.files, start=1):
+            name = file.relative_to(self.path)
+            content = read_file(file, ".txt", "", max_line)
+            known = f"{name}\x00{content.fingerprint}\n"
+            self._digest.update(known.encode("utf-8", "surrogateescape"))
+            text = _decode(content, file.suffix.lower(), encoding)
+            if text.flaw is not None:
+                row, reason = text.flaw
+                if not skip_bad:
+                    raise TableError(f"{file}, row {row}: {reason}")
+                self.bad.append((number, f"{name}: {reason}"))
+                continue
+            self._guessed.update([text.guessed] if text.guessed else [])
+            shown, words = as_text(name), WORDS[file.suffix.lower()](text.data.decode())
+            yield shown, words, shown.split("/")[0] if "/" in shown else None
+
+    @classmethod
+    def table(cls, rows: list[Row]) -> Any:
+        """Return rows as a table."""
+        columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+        return pa.table(columns, names=list(cls.names))
+
+    def nothing(self) -> str:
+        """Say that no file can be read."""
+        return f"{self.path} has no text that can be read; {self.bad[0][1]}"
+
+    def notes(self) -> list[str]:
+        """Return what a reader has to know of how the files were read."""
+        return [*_said_kinds(self.files), *_said(self._guessed)]
 
 
 def _files(path: Path) -> list[Path]:

@@ -15,15 +15,16 @@ from coem.phrases import first_few
 MOST = 1 << 63
 CELLS = 20_000_000  # of a table that may be empty for the most part
 FILLED = 0.01  # the share of the cells of a larger one that must have something in them
+EMPTY = "{} is empty; write one JSON object a line"
 DEEP = 3  # objects in objects: the names of columns are joined by points, or records are found
 
 
 def read_json_lines(text: Text, source: str, *, skip_bad: bool) -> Parsed:
     """Return a table of objects, a column for each key."""
     lines = ((row, line) for row, line in enumerate(lines_of(text.data), 1) if line.strip())
-    records, bad = _good(((row, _parse(line)) for row, line in lines), source, skip_bad)
+    records, bad = _good(((row, parse_record(line)) for row, line in lines), source, skip_bad)
     if not records:
-        raise TableError(f"{source} is empty; write one JSON object a line")
+        raise TableError(EMPTY.format(source))
     return Parsed(_table(records, source), bad)
 
 
@@ -108,13 +109,18 @@ def _table(records: list[dict[str, Any]], source: str) -> Any:
 
 def _columns(records: list[Any], names: Any, source: str) -> dict[str, list[Any]]:
     """Return the values of records by key; a record may be None."""
-    n_cells = len(names) * len(records)
-    if n_cells > CELLS and sum(map(len, filter(None, records))) < FILLED * n_cells:
+    check_filled(len(names), len(records), sum(map(len, filter(None, records))), source)
+    return {name: [(record or {}).get(name) for record in records] for name in names}
+
+
+def check_filled(n_names: int, n_records: int, n_filled: int, source: str) -> None:
+    """Refuse objects that hardly share a key: a table of them would have few cells in use."""
+    n_cells = n_names * n_records
+    if n_cells > CELLS and n_filled < FILLED * n_cells:
         raise TableError(
-            f"{source} has {len(names):,} different keys in {len(records):,} objects, and hardly "
+            f"{source} has {n_names:,} different keys in {n_records:,} objects, and hardly "
             "any object has the keys of another; give all objects the same keys"
         )
-    return {name: [(record or {}).get(name) for record in records] for name in names}
 
 
 def _flat(columns: dict[str, list[Any]], depth: int, source: str) -> dict[str, list[Any]]:
@@ -133,7 +139,7 @@ def _flat(columns: dict[str, list[Any]], depth: int, source: str) -> dict[str, l
     return found
 
 
-def _parse(line: bytes) -> Any:
+def parse_record(line: bytes) -> Any:
     """Return the object of a line, or what is wrong with it."""
     found = load(line)
     return found if isinstance(found, str) else _as_record(found[0])
@@ -177,11 +183,14 @@ def as_column(values: list[Any]) -> Any:
     for fits, kind in COLUMNS:
         if all(value is None or fits(value) for value in values):
             return pa.array(values, kind)
-    texts = [
-        value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for value in values
-    ]
-    return pa.array(texts, pa.string())
+    return pa.array(list(map(as_json, values)), pa.string())
+
+
+def as_json(value: Any) -> str | None:
+    """Return text as it is, and any other value as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _is_int(value: Any) -> bool:

@@ -1,14 +1,17 @@
 """CSV row by row, which says what is wrong with which."""
 
 import csv
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 from coem.io.encodings import flaw_of
 from coem.io.rows import SKIP, Bad
 from coem.io.sources import TableError, lines_of
 
+BLOCK = 1 << 16  # bytes of a file that are looked at from its end
 OPEN = "a quote that is never closed"
 
 
@@ -45,11 +48,57 @@ class Rows:
         for column, cell in zip(self.columns, cells, strict=True):
             column.append(cell)
 
+    def take(self) -> list[list[str]]:
+        """Return the columns so far, and begin with empty ones."""
+        columns, self.columns = self.columns, [[] for _ in range(self.n_columns)]
+        return columns
+
     def refuse(self, row: int, reason: str, advice: str) -> None:
         """List a bad row, or raise if none may be left out."""
         if not self.skip_bad:
             raise TableError(f"{self.source}, row {row}: {reason}; {advice}")
         self.bad.append((row, reason))
+
+
+class Tail:
+    """A file that is read from its beginning, and looked at from its end.
+
+    It has the few methods of bytes that `Lines` needs.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._size = file.seek(0, os.SEEK_END)
+
+    def lines(self, start: int) -> Iterator[bytes]:
+        """Return the lines from a byte on, with their ends."""
+        while True:
+            self._file.seek(start)
+            line = self._file.readline()
+            if not line:
+                return
+            start += len(line)
+            yield line
+
+    def __len__(self) -> int:
+        """Return the number of bytes."""
+        return self._size
+
+    def __getitem__(self, place: slice) -> bytes:
+        """Return some bytes."""
+        self._file.seek(place.start)
+        return self._file.read(place.stop - place.start)
+
+    def rfind(self, what: bytes, start: int, end: int) -> int:
+        """Return the last place of a byte between two others, or -1."""
+        size = BLOCK
+        while end > start:
+            begin = max(start, end - size)
+            found = self[begin:end].rfind(what)
+            if found >= 0:
+                return begin + found
+            end, size = begin, 2 * size
+        return -1
 
 
 class OpenQuote(Exception):
@@ -65,15 +114,16 @@ class Lines:
 
     Parameters
     ----------
-    data : bytes
+    data : bytes or Tail
+        A file of text may be larger than memory: then it is a `Tail`.
     start : int
         Where the first line begins.
     delimiter : str
         What stands between cells.
     """
 
-    def __init__(self, data: bytes, start: int, delimiter: str) -> None:
-        self._lines = lines_of(data, start)
+    def __init__(self, data: "bytes | Tail", start: int, delimiter: str) -> None:
+        self._lines = lines_of(data, start) if isinstance(data, bytes) else data.lines(start)
         self._data, self._start, self._delimiter = data, start, delimiter
         self._end = start  # of the line that was read last
         self._last: int | None = None  # where the last line begins that can close a quote
@@ -104,7 +154,7 @@ class Lines:
             end = len(self._data)
             while end > self._start:
                 begin = max(self._data.rfind(b"\n", self._start, end - 1) + 1, self._start)
-                if _closes(self._data[begin:end], self._delimiter):
+                if _closes(bytes(self._data[begin:end]), self._delimiter):
                     break
                 end = begin
             self._last = begin if end > self._start else self._start - 1
@@ -129,22 +179,26 @@ def reason_of(error: csv.Error) -> str:
     return str(error)
 
 
-def read_rows(data: bytes, start: int, n_lines: int, delimiter: str, rows: Rows) -> None:
-    """Read all rows from a byte on, before which there are `n_lines` lines."""
+def read_rows(
+    data: bytes | Tail, start: int, n_lines: int, delimiter: str, rows: Rows
+) -> Iterator[None]:
+    """Read all rows from a byte on, before which there are `n_lines` lines; stop after each."""
     lines = Lines(data, start, delimiter)
     reader = csv.reader(lines, delimiter=delimiter)
-    with no_limit(len(data)):
-        while True:
-            row = n_lines + 1
-            try:
-                rows.add(row, next(reader))
-            except StopIteration:
-                return
-            except OpenQuote:
-                rows.refuse(row, OPEN, f"close it, {SKIP}")
-            except csv.Error as error:
-                rows.refuse(row, reason_of(error), f"mend it, {SKIP}")
-            n_lines += lines.end_row()
+    while True:
+        row = n_lines + 1
+        try:
+            with no_limit(len(data)):
+                cells = next(reader)
+            rows.add(row, cells)
+        except StopIteration:
+            return
+        except OpenQuote:
+            rows.refuse(row, OPEN, f"close it, {SKIP}")
+        except csv.Error as error:
+            rows.refuse(row, reason_of(error), f"mend it, {SKIP}")
+        n_lines += lines.end_row()
+        yield
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Bytes of a table: from files, plain or compressed, and standard input."""
 
 import difflib
+import errno
 import gzip
 import hashlib
 import io
@@ -24,6 +25,7 @@ MAGIC = {
     b"PK\x03\x04": ".xlsx",
 }
 PACKED = (".gz", ".zst")
+FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)  # a disk
 WHOLE = (".json", ".parquet", ".xlsx")  # no tables of lines
 
 
@@ -47,17 +49,17 @@ class Content:
 
 def check_there(path: Path) -> None:
     """Refuse a file or folder that is not there."""
-    with _explained(path):
+    with explained(path):
         path.stat()
 
 
 def read_file(path: Path, suffix: str, packed: str, max_line: int) -> Content:
     """Return the content of a file, unpacked if `packed` is ``.gz`` or ``.zst``."""
     limit = None if suffix in WHOLE else max_line
-    with _explained(path):
+    with explained(path):
         if packed:
             size = path.stat().st_size
-            with _unpacked(path, packed) as file:
+            with unpacked(path, packed) as file:
                 return _read(Bounded(file, size), str(path), suffix, limit)
         with open(path, "rb") as file:
             return _read(file, str(path), suffix, limit)
@@ -68,16 +70,16 @@ def read_stdin(max_line: int) -> Content:
     source, stream = "standard input", sys.stdin.buffer
     first = stream.read(4)
     kind = next((kind for magic, kind in MAGIC.items() if first.startswith(magic)), "")
-    with _explained(source):
+    with explained(source):
         content = _read(stream, source, kind, None if kind else max_line, first)
         if kind in PACKED:
-            with _unpacked(io.BytesIO(content.data), kind) as file:
+            with unpacked(io.BytesIO(content.data), kind) as file:
                 return _read(Bounded(file, len(content.data)), source, "", max_line)
     return content
 
 
 @contextmanager
-def _unpacked(packed: Any, how: str) -> Iterator[Any]:
+def unpacked(packed: Any, how: str) -> Iterator[Any]:
     """Open a path or a file of bytes that is packed."""
     if how == ".gz":
         with gzip.open(packed, "rb") as file:
@@ -89,7 +91,7 @@ def _unpacked(packed: Any, how: str) -> Iterator[Any]:
 
 
 @contextmanager
-def _explained(source: Any) -> Iterator[None]:
+def explained(source: Any) -> Iterator[None]:
     """Say what is wrong with a file in one sentence."""
     try:
         yield
@@ -100,6 +102,8 @@ def _explained(source: Any) -> Iterator[None]:
     except TooLarge as error:
         raise TableError(f"{source} {error}") from error
     except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno in FULL:  # what is written has no room
+            raise
         raise TableError(
             f"{source} is damaged or cut short ({_short(error)}); fetch it again"
         ) from error

@@ -131,13 +131,13 @@ def read_table(
     path = Path(source)
     check_there(path)
     if path.is_dir():
-        _check_sheet(sheet, ".txt", str(path))
+        check_sheet(sheet, ".txt", str(path))
         found, fingerprint = read_folder(path, encoding, skip_bad, max_line)
         return _as_table(found, str(path), fingerprint)
     if plain:
         packed = path.suffix.lower() if path.suffix.lower() in PACKED else ""
         return _read_plain(read_file(path, ".txt", packed, max_line), path.name, encoding)
-    suffix, packed = _suffixes(path, KINDS)
+    suffix, packed = suffixes(path, KINDS)
     return _parse(read_file(path, suffix, packed, max_line), reading)
 
 
@@ -150,7 +150,7 @@ class _Reading(NamedTuple):
     sheet: str | None
 
 
-def _suffixes(path: Path, kinds: tuple[str, ...]) -> tuple[str, str]:
+def suffixes(path: Path, kinds: tuple[str, ...]) -> tuple[str, str]:
     """Return what a file is and how it is packed, by its name."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = suffixes.pop() if suffixes and suffixes[-1] in PACKED else ""
@@ -165,7 +165,7 @@ def _suffixes(path: Path, kinds: tuple[str, ...]) -> tuple[str, str]:
 def _parse(content: Content, how: _Reading) -> Table:
     """Return the table that some content is."""
     suffix, source = content.suffix, content.source
-    _check_sheet(how.sheet, suffix, source)
+    check_sheet(how.sheet, suffix, source)
     if suffix == ".parquet":
         return _as_table(Parsed(_read_parquet(content)), source, content.fingerprint)
     if suffix == ".xlsx":
@@ -176,7 +176,7 @@ def _parse(content: Content, how: _Reading) -> Table:
             f"{source} is an Excel workbook or a .zip file; name it .xlsx or unpack it"
         )
     text = decode(content, how.encoding)
-    kind = suffix or _kind(text.data)
+    kind = suffix or kind_of(text.data)
     if kind == ".json":
         found = read_json(text, source, skip_bad=how.skip_bad)
     elif kind in (".jsonl", ".ndjson"):
@@ -192,13 +192,13 @@ def _as_table(found: Parsed, source: str, fingerprint: str, notes: Sequence[str]
     return Table(found.data, source, fingerprint, found.bad, found.first, said, found.blank)
 
 
-def _check_sheet(sheet: str | None, suffix: str, source: str) -> None:
+def check_sheet(sheet: str | None, suffix: str, source: str) -> None:
     """Refuse a sheet of what has none."""
     if sheet is not None and suffix != ".xlsx":
         raise TableError(f"{source} has no sheets: a sheet (--sheet, sheet=) is for .xlsx files")
 
 
-def _kind(data: bytes) -> str:
+def kind_of(data: bytes) -> str:
     """Return what text without a name is."""
     first = data[:SAMPLE].lstrip()[:1]
     return {b"{": ".jsonl", b"[": ".json"}.get(first, ".csv")
@@ -210,21 +210,24 @@ def _read_parquet(content: Content) -> Any:
     try:
         data = _bounded_batches(content)
         data.validate(full=True)  # also that text is UTF-8, and that codes are in their lists
-        columns = [_plain(column) for column in data.columns]
+        columns = [plain_column(column) for column in data.columns]
     except TooLarge as error:
         raise TableError(f"{source} {error}") from error
     except (pa.ArrowException, OSError, ValueError) as error:  # also names that are no UTF-8
-        reason = " ".join(str(error).split())[:120]
-        raise TableError(
-            f"{source} is no parquet file, or damaged ({reason}); write it again"
-        ) from error
+        raise TableError(no_parquet(source, error)) from error
     check_unique(data.column_names, source)
     check_short(data.column_names, source, "shorten it")
     if data.num_columns == 0 or data.num_rows == 0:
         raise TableError(f"{source} has no {'rows' if data.num_columns else 'columns'}")
     found = pa.table(columns, names=unique_names(data.column_names))
-    _check_times(found, source)
+    check_times(found, source)
     return found
+
+
+def no_parquet(source: str, error: Exception) -> str:
+    """Say what is wrong with a parquet file."""
+    reason = " ".join(str(error).split())[:120]
+    return f"{source} is no parquet file, or damaged ({reason}); write it again"
 
 
 def _bounded_batches(content: Content) -> Any:
@@ -239,7 +242,7 @@ def _bounded_batches(content: Content) -> Any:
     return pa.Table.from_batches(batches, file.schema_arrow)
 
 
-def _plain(column: Any) -> Any:
+def plain_column(column: Any) -> Any:
     """Return a column of text as strings, whatever its codes."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     texts = (pa.types.is_large_string, pa.types.is_string_view, pa.types.is_string)
@@ -249,7 +252,7 @@ def _plain(column: Any) -> Any:
     return column if wanted == column.type else column.cast(wanted, safe=wanted.id != kind.id)
 
 
-def _check_times(data: Any, source: str) -> None:
+def check_times(data: Any, source: str) -> None:
     """Refuse dates and times that Python has not, such as the year 20000."""
     for name, column in zip(data.column_names, data.columns, strict=True):
         if not pa.types.is_temporal(column.type) and not pa.types.is_nested(column.type):
@@ -302,7 +305,7 @@ def write_table(data: Any, path: str | os.PathLike[str], *, safe: bool = False) 
     OSError
         If the file cannot be written.
     """
-    suffix, packed = _suffixes(Path(path), WRITTEN)
+    suffix, packed = suffixes(Path(path), WRITTEN)
     data = _made_safe(data) if safe and suffix in DELIMITED else data
     with new_file(path) as file:
         if not packed:

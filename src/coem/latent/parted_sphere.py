@@ -5,7 +5,6 @@ from typing import Self
 
 import numpy as np
 
-from coem.corpus import below
 from coem.kernels.lloyd import Lloyd, pooled_rows, unit_rows
 from coem.latent.block import Partition
 from coem.latent.sphere import (
@@ -18,6 +17,7 @@ from coem.latent.sphere import (
     sizes_of,
 )
 from coem.protocols import Clock
+from coem.row_store import below
 from coem.stats import Stats
 from coem.typing import Array, Matrix, is_sparse
 

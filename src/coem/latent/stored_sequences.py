@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from coem.corpus import lots
 from coem.latent.sequences import Sequences
 from coem.latent.stored import SAMPLE, StoredPartition, StoredRows
+from coem.row_store import lots
 from coem.typing import Array
 
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from coem.recipes.classifying import classify
     from coem.recipes.clustering import cluster
+    from coem.recipes.ingesting import ingest
     from coem.recipes.listener import Listener
     from coem.recipes.result import Result
     from coem.recipes.segmenting import segment
     from coem.recipes.sizes import how_many
     from coem.recipes.topics_of import topics
 
-__all__ = ["cluster", "classify", "topics", "segment", "how_many", "Result", "Listener"]
+__all__ = ["cluster", "classify", "topics", "segment", "how_many", "ingest", "Result", "Listener"]
 
 _HOMES = {
     "cluster": "clustering",
@@ -25,6 +26,7 @@ _HOMES = {
     "topics": "topics_of",
     "segment": "segmenting",
     "how_many": "sizes",
+    "ingest": "ingesting",
     "Result": "result",
     "Listener": "listener",
 }

@@ -4,13 +4,16 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from coem.corpus import Corpus
 from coem.io.tables import Table, read_table
 from coem.phrases import first_few
+from coem.recipes.corpora import described, place_of
 from coem.recipes.listener import Listener
+from coem.stored import is_corpus
 from coem.text import as_arrow
 
 NO_IDS = "none"  # in the place of a column: rows are called by their numbers
@@ -28,6 +31,7 @@ class Documents:
     n_bad: int
     path: str | None  # where they can be read again, if they are in a file or a folder
     called: str  # on the page
+    corpus: Any = field(default=None, kw_only=True)  # a `coem.corpus.Corpus`, if they are in one
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -36,7 +40,7 @@ class Documents:
     @property
     def are_in_a_folder(self) -> bool:
         """Whether they are files of a folder."""
-        return self.path is not None and os.path.isdir(self.path)
+        return self.path is not None and os.path.isdir(self.path) and self.corpus is None
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,27 @@ def _fingerprint(data: Any) -> str:
 def read_documents(
     table: Any, listener: Listener, *, id: str | None = None, id_guess: str = "id", **reading: Any
 ) -> Documents:
-    """Return the rows of a table or a file; `reading` is for `read_source`."""
+    """Return the rows of a table, a file or a corpus; `reading` is for `read_source`."""
+    if is_corpus(table):
+        return read_corpus(table, listener, id=id)
     found = read_source(table, **reading)
     tell_reading(found, listener)
     return as_documents(found, table, listener, id=id, id_guess=id_guess)
+
+
+def read_corpus(path: Any, listener: Listener, *, id: str | None = None) -> Documents:
+    """Return the rows of a corpus."""
+    corpus = Corpus(path)
+    if not corpus.columns:
+        raise ValueError(f"{corpus.path} was written from matrices, and holds no documents")
+    listener.rows_are(place_of(corpus))
+    about = described(corpus)
+    if isinstance(path, Renamed) and path.name and path.fingerprint == corpus.digest:
+        about["called"] = path.name
+    if id is not None and id not in (about["id_column"], NO_IDS):
+        names = column_of(about["table"], about["source"], id, "ids")
+        about |= {"ids": ["" if v is None else str(v) for v in names], "id_column": id}
+    return Documents(**about)
 
 
 def tell_reading(found: Table, listener: Listener) -> None:

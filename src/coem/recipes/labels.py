@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from coem.recipes.corpora import label_in
 from coem.recipes.documents import Documents, column_of
 from coem.recipes.listener import Listener
 from coem.text.lists import USUAL, between, split
@@ -17,6 +18,8 @@ NO_LABELS = frozenset(("-1", "-1.0", "None", "null", "NULL", "NA", "<NA>", "N/A"
 
 def label_of(label: str | None, documents: Documents, listener: Listener) -> str | None:
     """Return the column of the classes: what was asked for, or sub-folders of a folder of texts."""
+    if documents.corpus is not None:
+        return label_in(label, documents.corpus)
     if label is not None or not documents.are_in_a_folder:
         return label
     folders = set(documents.table.column(FOLDERS).to_pylist()) - {None}
@@ -149,6 +152,8 @@ def check_labels(labels: np.ndarray, column: str) -> None:
 
 def needed_label(label: Any, documents: Documents, listener: Listener) -> str:
     """Return the column of the classes; only a folder may have it without being told."""
+    if documents.corpus is not None:
+        label = label_in(label, documents.corpus)
     if label is None and not documents.are_in_a_folder:
         raise ValueError("name the column of the labels: label='COLUMN'")
     return label_of(label, documents, listener) or FOLDERS

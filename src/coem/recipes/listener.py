@@ -28,6 +28,9 @@ class Bar:
     def step(self, state: str | None = None) -> None:
         """Move on by one, and show where things are."""
 
+    def step_by(self, number: int) -> None:
+        """Move on by several."""
+
     def show(self, state: str) -> None:
         """Show where things are."""
 

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from coem.checks import check_choice, check_folder
 from coem.io import new_folder
 from coem.io.kept import Kept, Part, part_of
+from coem.recipes.corpora import adopt
 from coem.recipes.dates import find_dates
 from coem.recipes.defaults import FORMATS
 from coem.recipes.documents import Documents, read_documents
@@ -247,6 +248,8 @@ def begin(verb: str, given: dict[str, Any]) -> Job:
     listener = Listener() if given["listener"] is None else given["listener"]
     reading = {name: settings[name] for name in READING if name in settings}
     documents = read_documents(given["table"], listener, id=settings["id"], **reading)
+    if documents.corpus is not None and verb != "segment":
+        adopt(settings, documents.corpus)
     dates = None
     if "date" in settings:
         settings["date"], dates = find_dates(settings["date"], documents, listener)

@@ -93,7 +93,9 @@ def topics(
     settings, listener = job.settings, job.listener
     with job.fits():
         reader = text_views(settings, job.documents)
-        if reader.views is None:
+        if job.documents.corpus is not None:
+            _keep_words(reader)
+        elif reader.views is None:
             job = replace(job, documents=_only_words(job.documents, listener))
         data = to_views(reader, job.documents, settings, listener)
         data = _as_one(reader, data, job.documents)
@@ -159,6 +161,13 @@ def _only_words(documents: Documents, listener: Listener) -> Documents:
     for name, kind in others.items():
         listener.note(f"Column {name!r} is left out: topics are found in text, and it is a {kind}.")
     return replace(documents, table=documents.table.drop_columns(list(others)))
+
+
+def _keep_words(reader: Any) -> None:
+    """Leave out the views of a corpus other than text, unless there is none."""
+    texts = [name for name, spec in reader.views_.items() if spec["kind"] == "text"]
+    if texts and reader.views is None:
+        reader.keep_views(texts)
 
 
 def _as_one(reader: Any, views: Any, documents: Documents) -> Any:

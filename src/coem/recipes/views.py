@@ -7,6 +7,7 @@ import numpy as np
 from coem.families import Multinomial, as_family
 from coem.phrases import enumerated, first_few
 from coem.recipes.columns import tell_columns
+from coem.recipes.corpora import corpus_reader, reader_of, rows_of
 from coem.recipes.defaults import SMOOTHING
 from coem.recipes.documents import Documents, column_of
 from coem.recipes.encoders import encoding, prepare, with_encoder
@@ -22,6 +23,9 @@ from coem.text.stop_words import CORPUS, parts_of
 
 def text_views(settings: dict[str, Any], documents: Documents, **more: Any) -> TextViews:
     """Return the transformer that makes the views; `more` are parameters of its own."""
+    if documents.corpus is not None:
+        limit = {"max_length": settings.get("max_length") or None, "n_jobs": n_jobs(settings)}
+        return corpus_reader(documents.corpus, **limit, **more)
     return TextViews(
         chosen_views(settings, documents.table.column_names) or None,
         id=documents.id_column,
@@ -48,7 +52,9 @@ def group_views(
         return text_views(settings, documents, latent=latent_of(settings))
     table = documents.table
     chosen = chosen_views(settings, table.column_names)
-    if chosen:
+    if documents.corpus is not None:
+        specs = reader_of(documents.corpus).views_
+    elif chosen:
         specs = parse_views(chosen)
     else:
         own = label_column(leave_out, table) if leave_out else None
@@ -119,7 +125,10 @@ def to_views(
         table = table.drop_columns([label])
     prepare(reader, listener)
     with listener.noting_warnings(), encoding(reader, len(documents), listener):
-        views = reader.fit_transform(table)
+        if documents.corpus is None:
+            views = reader.fit_transform(table)
+        else:
+            views = rows_of(documents.corpus, reader, listener)
     for name, family in _dense(reader).items():
         as_family(family).check(views[name], name)  # while all rows are here: a fit may see a part
     tell_columns(reader, documents, listener, label=label, date=settings.get("date"))

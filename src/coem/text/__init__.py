@@ -28,6 +28,7 @@ chooses them anew from the labels that it is fitted with, so that no label of a 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from coem.text import _saved  # noqa: F401  (it registers them with model files)
+from coem.text._parts import take_rows
 from coem.text._tables import as_arrow
 from coem.text.directions import LatentDirections
 from coem.text.embed import Embed
@@ -50,4 +51,5 @@ __all__ = [
     "Paragraphs",
     "ENGLISH_STOP_WORDS",
     "as_arrow",
+    "take_rows",
 ]

@@ -27,6 +27,9 @@ def check_text_views(model):
     _check_stop_words(model, [view for view, kind in kinds.items() if kind == "text"])
     model._options(fitted=True)
     model._lengths("scale_length")
+    model._check_hashing()
+    for view in filter(model._hashed, kinds):
+        need(len(model.vocabulary_[view]) == model.hash_features, "hash_features")
 
 
 def _check_views(model):

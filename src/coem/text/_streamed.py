@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from coem.corpus import Shard, StoredView
+from coem.corpus import Shard
 from coem.derived import DerivedCorpus
 from coem.engine.corpus import read_ahead
 from coem.families.auto import has_unit_rows
+from coem.stored import StoredView
 from coem.text._svd import PartedRows
 
 

@@ -1,6 +1,7 @@
 """Tables of any kind as pyarrow's, and their columns as the views need them."""
 
 from collections.abc import Mapping
+from functools import reduce
 
 import narwhals as nw
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow.compute as pc
 
 from coem.kernels.words import Strings
 from coem.phrases import first_few
-from coem.text.lists import USUAL, between, split
+from coem.text.lists import USUAL, between_parts, split
 
 
 def as_arrow(table):
@@ -156,16 +157,40 @@ def read_text(table, names, view):
     if len(arrays) == 1:
         return arrays[0]
     breaks = pa.scalar("\n", pa.large_string())
-    return pc.binary_join_element_wise(*arrays, breaks, null_handling="skip")
+    gone = reduce(pc.and_, map(pc.is_null, arrays))
+    # Some versions of pyarrow leave out the rows in which all are null.
+    arrays[0] = pc.if_else(gone, "", arrays[0])
+    joined = pc.binary_join_element_wise(*arrays, breaks, null_handling="skip")
+    return pc.if_else(gone, None, joined)
 
 
 def with_separator(table, spec, view):
     """Return the spec of a view; of a list as text with what is between its items, if unusual."""
+    return with_separator_of([table], spec, view)
+
+
+def with_separator_of(parts, spec, view):
+    """Return the same for a table that comes in parts, which can be gone through twice."""
     if spec["kind"] not in ("list", "inbound") or "between" in spec:
         return spec
-    array = column(table, spec["columns"][0], view)
-    found = between(array.to_pylist()) if is_text(array.type) else USUAL
+    texts = _Texts(parts, spec["columns"][0], view)
+    found = between_parts(texts) if texts.are_there else USUAL
     return spec if found == USUAL else spec | {"between": found}
+
+
+class _Texts:
+    """The cells of a column of text, one part after the other."""
+
+    def __init__(self, parts, name, view):
+        self._parts, self._name, self._view = parts, name, view
+
+    @property
+    def are_there(self):
+        """Whether the column is text."""
+        return is_text(column(next(iter(self._parts)), self._name, self._view).type)
+
+    def __iter__(self):
+        return (column(part, self._name, self._view).to_pylist() for part in self._parts)
 
 
 def read_items(table, name, view, separator=USUAL):

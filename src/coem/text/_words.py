@@ -67,22 +67,27 @@ class WordsMixin:
                 options[view].check(view)
         return options
 
-    def _find_stop_words(self, sources, options):
-        """Find the stop words of the views of text, and return the options with them."""
+    def _find_stop_words(self, sources, options, even=None):
+        """Find the stop words of the views of text, and return the options with them.
+
+        `even` is that of `stop_words_of`.
+        """
         texts = {v: sources[v] for v, spec in self.views_.items() if spec["kind"] == "text"}
-        self.stop_words_, named, self.languages_ = stop_words_of(texts, options)
+        self.stop_words_, named, self.languages_ = stop_words_of(texts, options, even)
         self.stop_lists_ = {view: written(parts) for view, parts in named.items()}
         known = self.stop_words_.items()
         return options | {view: replace(options[view], stop_words=words) for view, words in known}
 
 
-def stop_words_of(texts, options):
+def stop_words_of(texts, options, even=None):
     """Return the stop words of views of text, what they are named, and the languages of the texts.
 
     Parameters
     ----------
     texts : dict of view to pyarrow.LargeStringArray
     options : dict of view to Options
+    even : function of (view, options), optional
+        Returns the words that are spread evenly over the rows, if `texts` are only some of them.
 
     Returns
     -------
@@ -100,7 +105,9 @@ def stop_words_of(texts, options):
     lists = _lists(languages) if asking else []
     named = {view: _replaced(parts, lists) for view, parts in named.items()}
     words = {
-        view: _words(named[view], texts[view], options[view], view) if view in named else given
+        view: _words(named[view], texts[view], options[view], view, even)
+        if view in named
+        else given
         for view, given in own.items()
     }
     found = {view: np.array(sorted(set(chosen or ())), object) for view, chosen in words.items()}
@@ -135,12 +142,14 @@ def _replaced(parts, lists):
     return sorted(dict.fromkeys(found), key=lambda part: part == CORPUS)
 
 
-def _words(parts, texts, options, view):
+def _words(parts, texts, options, view, even):
     """Return the stop words of one view by the lists that it names."""
     found = frozenset().union(*(listed(part) for part in parts if part != CORPUS))
     if CORPUS not in parts:
         return found
     single = replace(options, stop_words=found, ngram_range=(1, 1), min_df=1, max_df=1.0)
+    if even is not None:
+        return found.union(even(view, single).tolist())
     tally = count_text(texts, single, view)
     words, counts = learn(tally, single, len(texts), view, limit=False)
     return found.union(even_words(counts, words).tolist())

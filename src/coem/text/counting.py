@@ -178,7 +178,13 @@ def _without_context(texts):
 
 
 def learn(tally, options, n_rows, view, *, limit=True):
-    """Return the words that the rows are frequent enough for, in order, and the counts.
+    """Return the words that are frequent enough, in order, and the counts; see `choose`."""
+    kept = choose(tally, options, n_rows, view, limit=limit)
+    return from_strings(tally.words, kept), matrix(tally, n_rows, kept)
+
+
+def choose(tally, options, n_rows, view, *, limit=True):
+    """Return which words are frequent enough, in order.
 
     Parameters
     ----------
@@ -220,7 +226,7 @@ def learn(tally, options, n_rows, view, *, limit=True):
             f"view {view!r}: min_df and max_df leave no word; {_unparted(tally, options, n_rows)}"
             "lower min_df or raise max_df, or leave the view out"
         )
-    return from_strings(tally.words, kept), matrix(tally, n_rows, kept)
+    return kept
 
 
 def _unparted(tally, options, n_rows):

@@ -128,8 +128,7 @@ def _sentence(name, guess):
 
 
 def _sample(array):
-    rows = np.unique(np.linspace(0, max(len(array) - 1, 0), ROWS).astype(np.int64))
-    return array.take(pa.array(rows)) if len(array) > ROWS else array
+    return array.take(pa.array(sampled_rows(len(array)))) if len(array) > ROWS else array
 
 
 def _guess_column(array):
@@ -203,7 +202,12 @@ def _guess_text(texts, n_rows):
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
 
-def doubts(table, views):
+def sampled_rows(n_rows):
+    """Return the rows of a table that the guess looks at."""
+    return np.unique(np.linspace(0, max(n_rows - 1, 0), ROWS).astype(np.int64))
+
+
+def doubts(table, views, *, whole=True):
     """Return a sentence for each column of a given view that says nothing about the rows.
 
     Parameters
@@ -211,11 +215,13 @@ def doubts(table, views):
     table : pyarrow.Table
     views : dict of str to dict
         The kind and the columns of each view.
+    whole : bool, default=True
+        These are all rows, and not the sampled rows of a larger table.
     """
     sentences = []
     for view, spec in views.items():
         for name in spec["columns"]:
-            reason = _against(column(table, name, view), spec)
+            reason = _against(column(table, name, view), spec, whole=whole)
             if reason:
                 sentences.append(
                     f"view {view!r} can disturb the groups, because column {name!r} seems to say "
@@ -224,15 +230,16 @@ def doubts(table, views):
     return sentences
 
 
-def _against(array, spec):
+def _against(array, spec, *, whole):
     """Return why a column of a view says nothing, or None."""
     few, kind = _sample(array), spec["kind"]
+    whole = whole and len(few) == len(array)
     if kind == "number":
         return _against_numbers(few)
     if kind == "list":
-        return _against_items(few, spec, whole=len(few) == len(array))
+        return _against_items(few, spec, whole=whole)
     if kind == "category":
-        return _against_category(few, whole=len(few) == len(array))
+        return _against_category(few, whole=whole)
     return against_given(_texts(few)) if kind in ("text", "embed") and is_text(few.type) else None
 
 

@@ -168,9 +168,12 @@ def find_languages(texts, count):
 
 def _some(texts):
     """Return at most `SAMPLE` rows, at equal distances."""
-    if len(texts) <= SAMPLE:
-        return texts
-    return texts.take(pa.array(np.arange(SAMPLE) * len(texts) // SAMPLE))
+    return texts if len(texts) <= SAMPLE else texts.take(pa.array(sampled_rows(len(texts))))
+
+
+def sampled_rows(n_rows):
+    """Return the rows whose languages are looked at."""
+    return np.arange(SAMPLE) * n_rows // SAMPLE if n_rows > SAMPLE else np.arange(n_rows)
 
 
 def _of_rows(texts, count):

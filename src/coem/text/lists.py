@@ -41,15 +41,32 @@ def between(texts):
     Bars and semicolons come first, then commas. Blanks part items only if these occur in other
     company, too: "New York" is one item where no cell has "New" without "York".
     """
-    texts = [text for text in texts if text and not text.isspace()]
-    if not texts or any("|" in t or ";" in t or t.lstrip().startswith("[") for t in texts):
-        return USUAL
-    if any("," in text for text in texts):
-        return ","
-    several = {tuple(sorted(set(text.split()))) for text in texts if len(text.split()) > 1}
+    return between_parts([texts])
+
+
+def between_parts(parts):
+    """Return the same for a column that comes in parts, which can be gone through twice."""
+    is_there = has_commas = False
+    for texts in map(_filled, parts):
+        if any("|" in t or ";" in t or t.lstrip().startswith("[") for t in texts):
+            return USUAL
+        is_there = is_there or bool(texts)
+        has_commas = has_commas or any("," in text for text in texts)
+    if not is_there or has_commas:
+        return "," if has_commas else USUAL
+    several = {
+        tuple(sorted(set(text.split())))
+        for texts in map(_filled, parts)
+        for text in texts
+        if len(text.split()) > 1
+    }
     company = Counter(word for words in several for word in words)
     met = sum(n > 1 for n in company.values())
     return " " if several and met > 0.5 * len(company) else USUAL
+
+
+def _filled(texts):
+    return [text for text in texts if text and not text.isspace()]
 
 
 def guess_between(texts):

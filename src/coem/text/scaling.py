@@ -140,21 +140,13 @@ def scale_length(X, length=DEFAULT_LENGTH):
     return scaled if is_several(X) else scaled[scaled.names[0]]
 
 
-def shorten(X, longest):
-    """Return a sparse matrix of counts whose rows have a total of `longest` at most.
-
-    Longer rows are scaled down, and the others stay as they are.
-    """
-    totals = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
-    by = np.minimum(1.0, longest / np.maximum(totals, 1e-300))
-    shorter = X.astype(np.float32, copy=True)
-    shorter.data *= np.repeat(by, np.diff(X.indptr)).astype(np.float32)
-    return shorter
-
-
 def kept_share(X, shorter):
     """Return the share of all counts of a matrix that a shortened one has; 1 if there are none."""
-    before, after = (float(matrix.sum(dtype=np.float64)) for matrix in (X, shorter))
+    return share_of(*(float(matrix.sum(dtype=np.float64)) for matrix in (X, shorter)))
+
+
+def share_of(before, after):
+    """Return a part of a total as a share; 1 if there is nothing."""
     return min(1.0, after / before) if before else 1.0
 
 

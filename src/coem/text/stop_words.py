@@ -120,12 +120,25 @@ def even_words(counts, words):
     """
     counts = counts.tocsr()
     lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-    n_filled = np.count_nonzero(lengths)
-    if n_filled < LEAST_ROWS:
-        return words[:0]
     n_rows = np.bincount(counts.indices, counts.data > 0, counts.shape[1])
+    totals = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
+    return words[even_columns(n_rows, totals, *np.unique(lengths, return_counts=True))]
+
+
+def even_columns(n_rows, totals, sizes, how_many):
+    """Return which words are even.
+
+    Parameters
+    ----------
+    n_rows, totals : arrays of shape (n_words,)
+        The rows that have a word, and how often it is there.
+    sizes, how_many : arrays
+        The lengths of rows, in order, and how many rows are so long.
+    """
+    n_filled = int(how_many[sizes > 0].sum())
+    if n_filled < LEAST_ROWS:
+        return np.zeros(0, dtype=np.intp)
     frequent = np.flatnonzero(n_rows >= LEAST_DF * n_filled)
-    totals = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()[frequent]
-    sizes, how_many = np.unique(lengths, return_counts=True)
-    expected = -np.expm1(-np.outer(totals / lengths.sum(), sizes)) @ how_many
-    return words[frequent[np.log2(expected / n_rows[frequent]) <= EVEN]]
+    share = totals[frequent] / (sizes @ how_many)
+    expected = -np.expm1(-np.outer(share, sizes)) @ how_many
+    return frequent[np.log2(expected / n_rows[frequent]) <= EVEN]

@@ -1,6 +1,6 @@
 """From a table of documents to views."""
 
-from numbers import Real
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,21 +12,27 @@ from coem.engine import LocalEngine
 from coem.io.model_file import Saves
 from coem.phrases import first_few
 from coem.runs import warn_user
+from coem.text._hashing import HashMixin
 from coem.text._inbound import known_links, outbound_links
 from coem.text._latent import LatentMixin, latent_spec
+from coem.text._lengths import LengthsMixin
+from coem.text._parts import PartsMixin, names_of_numbers
 from coem.text._sources import fill_gaps, read_rows, read_source
 from coem.text._tables import with_separator
 from coem.text._words import WordsMixin
 from coem.text.counting import TOKENS, count, count_known, learn
 from coem.text.guess import doubts, guess_views
-from coem.text.scaling import kept_share, scale_length, shorten
-from coem.text.specs import COUNTS, by_view, check_columns, parse_views
+from coem.text.scaling import kept_share
+from coem.text.specs import by_view, check_columns, parse_views
 from coem.text.vocabulary import SelectWords
 from coem.views import Views
 
 
 # Views are several matrices: there is no one data frame to wrap them in.
 class TextViews(
+    PartsMixin,
+    HashMixin,
+    LengthsMixin,
     LatentMixin,
     WordsMixin,
     Saves,
@@ -89,6 +95,11 @@ class TextViews(
         Add a view "latent": the words of all views of text as unit rows in this number of latent
         directions (100 if True). It is made of whole counts, before `max_length` and
         `scale_length`. A `LatentDirections` has parameters and a name of your own.
+    hash_features : int, optional
+        Put every word or item of views of text, lists and categories into one of so many columns,
+        by a hash. New words have a place then, and nothing is learnt; different words can share a
+        column, whose name is the most frequent of them in the first 10,000 rows. `min_df`, `max_df`
+        and `max_features` have no meaning then.
     n_jobs : int, optional
         Number of threads; it never changes a bit of the result.
 
@@ -160,6 +171,7 @@ class TextViews(
         max_length: Any = None,
         select: Any = None,
         latent: int | str | None = None,
+        hash_features: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.views = views
@@ -175,6 +187,7 @@ class TextViews(
         self.max_length = max_length
         self.select = select
         self.latent = latent
+        self.hash_features = hash_features
         self.n_jobs = n_jobs
 
     def __sklearn_tags__(self):
@@ -300,6 +313,7 @@ class TextViews(
         check_workers(self.n_jobs, None, 0)
         self._lengths("scale_length")
         self._lengths("max_length")
+        self._check_hashing()
         if self.select is None:
             return
         check_choice("select", self.select, ("mutual_info",))
@@ -310,18 +324,6 @@ class TextViews(
         if len(y) != table.num_rows:
             raise ValueError(f"y has {len(y)} labels, the table {table.num_rows} rows")
 
-    def _lengths(self, name):
-        """Return the length to scale to by view."""
-        kinds = ("text",) if name == "max_length" else COUNTS
-        lengths = by_view(name, getattr(self, name), self.views_, None, kinds)
-        for view, value in lengths.items():
-            number = isinstance(value, Real) and not isinstance(value, bool)
-            if value is not None and not (number and 0 < value < np.inf):
-                raise ValueError(
-                    f"view {view!r}: {name} must be None or a number above 0, got {value!r}"
-                )
-        return lengths
-
     def _numbers(self):
         """Return how many words to keep by view."""
         return by_view("max_features", self.max_features, self.views_, None)
@@ -331,7 +333,7 @@ class TextViews(
         own = {view: spec for view, spec in self.views_.items() if spec["kind"] != "latent"}
         if not fitted:
             self.links_ = {
-                view: outbound_links(table, spec, self.id, view)
+                view: outbound_links([table], spec, self.id, view)
                 for view, spec in own.items()
                 if spec["kind"] == "inbound"
             }
@@ -341,6 +343,9 @@ class TextViews(
     def _learn(self, view, source, options):
         """Return the matrix of a view and the names of its columns."""
         spec = self.views_[view]
+        if self._hashed(view):
+            names = self._hashed_names(source, options[view], view)
+            return self._hashed_counts(source, options[view], view), names
         if view in options:
             limit = self.select is None
             n_rows, tally = count(source, options[view], view)
@@ -349,18 +354,18 @@ class TextViews(
         X = self._dense(view, source)
         if spec["kind"] != "array" and np.isnan(X).all():
             raise ValueError(f"view {view!r}: every row is missing; leave the view out")
-        names = (
-            spec["columns"] if spec["kind"] == "number" else [f"x{i}" for i in range(X.shape[1])]
-        )
-        return X, np.array(names, dtype=object)
+        return X, names_of_numbers(spec, X.shape[1])
 
     def _apply(self, view, source, options):
         """Return the matrix of a view with the columns of `fit`."""
+        if self._hashed(view):
+            own = replace(options[view], stop_words=self.stop_words_.get(view))
+            return self._hashed_counts(source, own, view)
         if view in options:
             return count_known(source, options[view], view, self.vocabulary_[view])
         X, width = self._dense(view, source), len(self.vocabulary_[view])
         if not X.shape[1]:  # no row has a vector
-            return np.full((len(X), width), np.nan)
+            return np.full((len(X), width), np.nan, X.dtype)
         if X.shape[1] != width:
             raise ValueError(
                 f"view {view!r} has {X.shape[1]} numbers a row, but was fitted with {width}"
@@ -382,17 +387,3 @@ class TextViews(
         for name in chosen:
             self.vocabulary_[name] = self.vocabulary_[name][columns[name]]
         return data | {name: X[:, columns[name]] for name, X in chosen.items()}
-
-    def _limits(self):
-        """Return the largest total of a row, for the views that have one."""
-        return {view: most for view, most in self._lengths("max_length").items() if most}
-
-    def _shortened(self, data):
-        """Return the matrices with no row longer than allowed."""
-        return data | {view: shorten(data[view], most) for view, most in self._limits().items()}
-
-    def _scaled(self, data, latent):
-        """Return the views, scaled to their lengths, and the view of latent directions."""
-        lengths = dict.fromkeys(data) | self._lengths("scale_length")
-        scaled = scale_length(Views(data), lengths) if any(lengths.values()) else Views(data)
-        return Views({**dict(scaled.items()), **latent}) if latent else scaled

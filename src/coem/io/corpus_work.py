@@ -1,0 +1,230 @@
+"""An ingest under way: what is done is written down, so that it can go on after any interruption.
+
+A new corpus is made in a hidden folder beside its place, and gets its name when it is complete.
+Rows that are appended are written to new shards of the corpus, which count once the manifest names
+them. The journal has a line for each file that is on the disk. A line that is not complete, and a
+file without a line, are written again.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from coem.io._parts import remove
+from coem.io._swap import take_place
+from coem.io.corpus_writer import clear, sync, write_manifest, writing_in
+from coem.stored import MANIFEST, WORK, Manifest, read_manifest, shard_name, work_beside
+
+JOURNAL = "journal.jsonl"
+COMPLETE, CALL = "complete", "call"
+LINES = 1 << 28  # bytes of a journal
+
+
+class Work:
+    """An ingest that has the lock of its folder.
+
+    Attributes
+    ----------
+    root : Path
+        Where shards are written.
+    base : Manifest
+        What was there before.
+    is_done : bool
+        An earlier call has done all of it.
+    left : bool
+        Something of an earlier ingest was removed.
+    """
+
+    def __init__(self, root: Path, target: Path, base: Manifest) -> None:
+        self.root, self.target, self.base = root, target, base
+        self.is_done = self.left = False
+        self.lines: list[dict[str, Any]] = []
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for anything else."""
+        return self.root / WORK
+
+    def begin(self, call: dict[str, Any], resume: bool) -> None:
+        """Go on with what an earlier call has begun, or begin."""
+        path = self.scratch / JOURNAL
+        known = _read_lines(path)
+        if resume and known:
+            _check_call(known[0].get(CALL, {}), call, self.target)
+            self.lines = known
+            return
+        self.left = clear(self.root, len(self.base.shards)) + self.scratch.exists() > 0
+        remove(self.scratch)
+        self.scratch.mkdir()
+        self.add({CALL: call, "shards": len(self.base.shards)})
+
+    def found(self, key: str) -> list[dict[str, Any]]:
+        """Return the lines of the journal that have a key."""
+        return [line for line in self.lines if key in line]
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Write a line, after all that it tells of is on the disk."""
+        with open(self.scratch / JOURNAL, "ab") as file:
+            file.write(json.dumps(line).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.lines.append(line)
+
+    def new_shard(self, number: int) -> Path:
+        """Return the folder of a new shard, counted from those that were there before."""
+        folder = self.shard(number)
+        remove(folder)
+        folder.mkdir()
+        return folder
+
+    def shard(self, number: int) -> Path:
+        """Return the folder of a shard, counted from those that were there before."""
+        return self.root / shard_name(len(self.base.shards) + number)
+
+    def finish(self, manifest: Manifest) -> None:
+        """Let the new rows count."""
+        sync(self.root)
+        self.add({COMPLETE: manifest.digest})
+        write_manifest(self.root, manifest)
+        self.end()
+
+    def end(self) -> None:
+        """Give a complete corpus its name, and clear away what only the work needed."""
+        if self.root != self.target:
+            take_place(self.root, self.target)
+            sync(self.target.parent)
+            remove(self.root)  # what had the name before
+        shutil.rmtree(self.target / WORK, ignore_errors=True)
+
+
+@contextmanager
+def working(
+    target: Path, call: dict[str, Any], *, append: bool, resume: bool, force: bool
+) -> Iterator[Work]:
+    """Give the work on a corpus, with a lock against other writers.
+
+    Parameters
+    ----------
+    target : Path
+        The folder of the corpus.
+    call : dict
+        What makes an ingest: one with another call does not go on with it.
+    append : bool
+        Add rows to the corpus that is there.
+    resume : bool
+        Go on with an ingest that was interrupted, if there is one.
+    force : bool
+        Replace the corpus that is there.
+
+    Raises
+    ------
+    FileExistsError
+        If there is something in the place.
+    ValueError
+        If another process writes there, or `resume` does not fit.
+    """
+    target = Path(os.path.realpath(target))
+    root = target if append else work_beside(target)
+    if not append:
+        done = resume and _is_finished(target, root, call)
+        if not done:
+            _check_place(target, root, resume, force)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        root.mkdir(exist_ok=True)
+    base = read_manifest(target) if append else Manifest()
+    with writing_in(root):
+        work = Work(root, target, base)
+        if not append and done:
+            remove(root)
+            shutil.rmtree(target / WORK, ignore_errors=True)
+            work.is_done = True
+        elif append and resume and _is_appended(target, call, base):
+            shutil.rmtree(target / WORK, ignore_errors=True)
+            work.is_done = True
+        else:
+            _begin(work, call, resume)
+        yield work
+
+
+def _begin(work: Work, call: dict[str, Any], resume: bool) -> None:
+    work.begin(call, resume)
+    complete = work.found(COMPLETE)
+    if complete and (work.root / MANIFEST).exists():
+        found = read_manifest(work.root).digest
+        if found == complete[0][COMPLETE]:
+            work.end()
+            work.is_done = True
+    if work.found(CALL)[0]["shards"] != len(work.base.shards) and not work.is_done:
+        raise ValueError(
+            f"{work.target} was changed after the ingest that was interrupted; start again without "
+            "--resume"
+        )
+
+
+def _is_finished(target: Path, root: Path, call: dict[str, Any]) -> bool:
+    """Return whether a new corpus has its name, and is that of a call."""
+    if not (target / MANIFEST).is_file() or (root / WORK).is_dir():
+        return False
+    ingests = read_manifest(target).ingests
+    return len(ingests) == 1 and ingests[0].get(CALL) == call[CALL]
+
+
+def _is_appended(target: Path, call: dict[str, Any], base: Manifest) -> bool:
+    """Return whether the last rows of a corpus are those of a call."""
+    lines = _read_lines(target / WORK / JOURNAL)
+    if lines and not any(COMPLETE in line for line in lines):
+        return False
+    if lines and lines[-1].get(COMPLETE) != base.digest:
+        return False
+    return len(base.ingests) > 1 and base.ingests[-1].get(CALL) == call[CALL]
+
+
+def _check_place(target: Path, root: Path, resume: bool, force: bool) -> None:
+    """Refuse a place that must not be written to."""
+    if not os.path.lexists(target) or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not target.is_dir():
+        raise FileExistsError(f"{target} is a file; name a folder that is not there yet")
+    if (target / MANIFEST).is_file() and (force or (resume and (root / WORK).is_dir())):
+        return
+    what = "is a corpus already" if (target / MANIFEST).is_file() else "is there, and not empty"
+    advice = "add rows to it with --append, replace it with --force, or" if "corpus" in what else ""
+    raise FileExistsError(f"{target} {what}; {advice} name another folder".replace(";  ", "; "))
+
+
+def _check_call(known: dict[str, Any], call: dict[str, Any], target: Path) -> None:
+    """Refuse to go on with another call than the first."""
+    differ = sorted(
+        name
+        for name in {*known, *call} - {CALL}
+        if json.loads(json.dumps(call.get(name))) != known.get(name)
+    )
+    if differ:
+        raise ValueError(
+            f"the ingest to {target} that was interrupted had another call: {', '.join(differ)} "
+            "differ; give the same call again, or start again without --resume"
+        )
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a journal; what follows a damaged one is cut off."""
+    if not path.is_file() or path.stat().st_size > LINES:
+        return []
+    lines, good = [], 0
+    data = path.read_bytes()
+    for line in data.splitlines(keepends=True):
+        try:
+            found = json.loads(line) if line.endswith(b"\n") else None
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            break
+        lines.append(found)
+        good += len(line)
+    if good < len(data):
+        os.truncate(path, good)
+    return lines if lines and CALL in lines[0] else []

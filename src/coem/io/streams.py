@@ -1,0 +1,394 @@
+"""Tables of any size: rows of several files, folders or standard input, one part after the other.
+
+Rows, names and types are those that `coem.io.tables.read_table` gives, though no file is in memory
+as a whole. All files are read twice: once to find out what the columns hold, and once for the rows.
+"""
+
+import copy
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from coem.io.csv_parts import CsvParts, read_csv
+from coem.io.delimited import check_delimiter, check_short, check_unique, unique_names
+from coem.io.encodings import said_of
+from coem.io.folders import Folder
+from coem.io.json_parts import JsonColumns, JsonParts, Leaf, read_json_parts
+from coem.io.number_columns import Casting, NumberColumns
+from coem.io.rows import Bad
+from coem.io.sources import PACKED, TableError, check_there
+from coem.io.tables import (
+    KINDS,
+    MAX_LINE,
+    ROWS,
+    check_sheet,
+    check_times,
+    kind_of,
+    no_parquet,
+    plain_column,
+    read_table,
+    suffixes,
+)
+from coem.io.text_files import PlainText, fingerprint_of, plain_text, spool_stdin, unpack
+from coem.io.unpacking import TooLarge, most_unpacked
+
+STDIN = "-"
+FILES = 1000  # of a folder that are read before they are handed on
+BYTES = 1 << 24  # of their texts
+AS_WHOLE = (".json", ".xlsx")  # which have no parts
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read, as in `read_table`."""
+
+    encoding: str | None = None
+    skip_bad: bool = False
+    delimiter: str | None = None
+    sheet: str | None = None
+
+
+class Part(Protocol):
+    """One source of rows, after the first look at it."""
+
+    source: str
+    fingerprint: str
+    n_rows: int
+    bad: Bad
+    first: int
+    notes: list[str]
+
+    def schema(self) -> Any:
+        """Return the names and types of the columns."""
+
+    def tables(self) -> Iterator[Any]:
+        """Return the rows."""
+
+
+class Stream:
+    """The rows of several sources as tables of the same columns.
+
+    Parameters
+    ----------
+    sources : list of path
+        Files, folders, or ``"-"`` for standard input.
+    scratch : Path
+        A folder for what must be unpacked, recoded or read twice.
+    reading : Reading
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        A column that one source has not is empty in its rows.
+    n_rows : int
+    notes : list of str
+    """
+
+    def __init__(self, sources: list[str], scratch: Path, reading: Reading) -> None:
+        check_delimiter(reading.delimiter)
+        self._reading, self._scratch = reading, scratch
+        self._numbers: NumberColumns | None = None
+        self._objects = JsonColumns()
+        self._castings: dict[str, Casting] = {}
+        self._leaves: list[Leaf] = []
+        self.parts: list[Part] = [self._look(source, i) for i, source in enumerate(sources)]
+        self.notes = [note for part in self.parts for note in part.notes]
+        self._decide()
+        self.schema = _common([(part.source, part.schema()) for part in self.parts])
+        self.n_rows = sum(part.n_rows for part in self.parts)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return tables with the columns of `schema`, in the order of the sources."""
+        for part in self.parts:
+            for table in part.tables():
+                yield _fitted(table, self.schema)
+
+    def place(self, row: int) -> str:
+        """Return where a row is in its file, in the words of errors."""
+        for part in self.parts:
+            if row < part.n_rows:
+                return f"{part.source}, row {_number(part, row)}"
+            row -= part.n_rows
+        raise IndexError(row)
+
+    @property
+    def bad(self) -> list[tuple[str, int, str]]:
+        """The rows that were left out: their source, number and what is wrong."""
+        return [(part.source, row, why) for part in self.parts for row, why in part.bad]
+
+    # -- the first look --
+
+    def _look(self, source: str, number: int) -> Part:
+        place = self._scratch / f"source-{number}"
+        if source == STDIN:
+            path, kind = spool_stdin(self._scratch)
+            if kind in PACKED:
+                path, kind = unpack(path, kind, place, "standard input"), ""
+            return self._look_at_file(path, kind, "standard input", place)
+        path = Path(source)
+        check_there(path)
+        if path.is_dir():
+            check_sheet(self._reading.sheet, ".txt", source)
+            return _FolderPart(path, self._reading)
+        suffix, packed = suffixes(path, KINDS)
+        if packed:
+            path = unpack(path, packed, place, source)
+        return self._look_at_file(path, suffix, source, place)
+
+    def _look_at_file(self, path: Path, suffix: str, source: str, place: Path) -> Part:
+        reading = self._reading
+        check_sheet(reading.sheet, suffix, source)
+        if suffix == ".parquet":
+            return _ParquetPart(path, source)
+        if suffix in AS_WHOLE:
+            return _WholePart(path, source, suffix, reading)
+        text = plain_text(path, source, place, reading.encoding, MAX_LINE)
+        kind = suffix or kind_of(text.head(1 << 14))
+        if kind in AS_WHOLE:
+            return _WholePart(path, source, kind, reading)
+        if kind in (".jsonl", ".ndjson"):
+            return self._look_at_json(text)
+        tabs = suffix == ".tsv" and reading.delimiter is None
+        return self._look_at_csv(text, "\t" if tabs else reading.delimiter)
+
+    def _look_at_csv(self, text: PlainText, delimiter: str | None) -> Part:
+        def look(header: Any) -> NumberColumns:
+            known = self._numbers or NumberColumns(commas=header.delimiter == ";")
+            return copy.deepcopy(known)
+
+        parts, self._numbers = read_csv(text, delimiter, look, skip_bad=self._reading.skip_bad)
+        return _CsvPart(parts, self._castings)
+
+    def _look_at_json(self, text: PlainText) -> Part:
+        parts = read_json_parts(text, self._objects, skip_bad=self._reading.skip_bad)
+        return _JsonPart(parts, self._leaves)
+
+    def _decide(self) -> None:
+        """Find the types of columns, which all CSV files and all JSON files share."""
+        if self._numbers is not None:
+            castings, notes = self._numbers.decide()
+            self._castings.update(castings)
+            self.notes += notes
+        json_parts = [part for part in self.parts if isinstance(part, _JsonPart)]
+        if json_parts:
+            self._leaves += self._objects.decide(json_parts[0].source)
+
+
+def _number(part: Part, row: int) -> int:
+    """Return the number that a row has in its file."""
+    number = part.first + row
+    for gap, _ in part.bad:
+        number += gap <= number
+    return number
+
+
+# -- columns of several sources -----------------------------------------------------------------
+
+
+def _common(schemas: list[tuple[str, Any]]) -> Any:
+    """Return the columns of all sources."""
+    types: dict[str, tuple[str, Any]] = {}
+    for source, schema in schemas:
+        for own in schema:
+            first, known = types.get(own.name, (source, own.type))
+            both = _both(known, own.type)
+            if both is None:
+                raise TableError(
+                    f"column {own.name!r} holds {known} in {first}, and {own.type} in {source}; "
+                    "make it the same in both"
+                )
+            types[own.name] = first, both
+    return pa.schema([(name, kind) for name, (_, kind) in types.items()])
+
+
+def _both(one: Any, other: Any) -> Any:
+    """Return the type that holds the values of two, or None."""
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    numbers = pa.types.is_integer, pa.types.is_floating
+    if all(any(is_kind(kind) for is_kind in numbers) for kind in (one, other)):
+        return pa.int64() if all(map(pa.types.is_integer, (one, other))) else pa.float64()
+    return None
+
+
+def _fitted(table: Any, schema: Any) -> Any:
+    """Return a table with the columns of a schema."""
+    if table.schema.equals(schema):
+        return table
+    known = set(table.column_names)
+    columns = [
+        table.column(own.name).cast(own.type)
+        if own.name in known
+        else pa.nulls(table.num_rows, own.type)
+        for own in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+# -- kinds of sources ---------------------------------------------------------------------------
+
+
+class _CsvPart:
+    def __init__(self, parts: CsvParts, castings: dict[str, Casting]) -> None:
+        self._parts, self._castings = parts, castings
+        self.source, self.fingerprint = parts.text.source, parts.text.fingerprint
+        self.n_rows, self.bad, self.first = parts.n_rows, parts.bad, parts.first
+        self.notes = said_of(parts.text, self.source)
+
+    def schema(self) -> Any:
+        own = {n: c.type for n, c in self._castings.items()}
+        return pa.schema([(name, own.get(name, pa.string())) for name in self._parts.names])
+
+    def tables(self) -> Iterator[Any]:
+        for table in self._parts:
+            columns = [self._cast(name, table.column(name)) for name in table.column_names]
+            yield pa.table(columns, names=table.column_names)
+
+    def _cast(self, name: str, column: Any) -> Any:
+        casting = self._castings.get(name)
+        return column if casting is None else casting(column.combine_chunks())
+
+
+class _JsonPart:
+    def __init__(self, parts: JsonParts, leaves: list[Leaf]) -> None:
+        self._parts, self._leaves = parts, leaves
+        self.source, self.fingerprint = parts.text.source, parts.text.fingerprint
+        self.n_rows, self.bad, self.first = parts.n_rows, parts.bad, 1
+        self.notes = said_of(parts.text, self.source)
+
+    def schema(self) -> Any:
+        return pa.schema([(leaf.name, leaf.arrow) for leaf in self._leaves])
+
+    def tables(self) -> Iterator[Any]:
+        return self._parts.tables(self._leaves)
+
+
+class _ParquetPart:
+    bad: Bad = []  # noqa: RUF012, nobody adds to it
+    first = 1
+    notes: list[str] = []  # noqa: RUF012
+
+    def __init__(self, path: Path, source: str) -> None:
+        self._path, self.source = path, source
+        self.fingerprint = fingerprint_of(path)
+        with self._explained(), parquet.ParquetFile(path) as file:
+            schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
+            check_unique(schema.names, source)
+            check_short(schema.names, source, "shorten it")
+            if not self.n_rows or not schema.names:
+                what = "rows" if schema.names else "columns"
+                raise TableError(f"{source} has no {what}")
+            empty = schema.empty_table()
+            columns = [plain_column(column) for column in empty.columns]
+        self._names = unique_names(schema.names)
+        self._schema = pa.table(columns, names=self._names).schema
+
+    def schema(self) -> Any:
+        return self._schema
+
+    def tables(self) -> Iterator[Any]:
+        with self._explained(), parquet.ParquetFile(self._path) as file:
+            size = os.path.getsize(self._path)
+            left = most_unpacked(size)
+            for batch in file.iter_batches(ROWS):
+                left -= batch.nbytes
+                if left < 0:
+                    raise TooLarge(size)
+                data = pa.Table.from_batches([batch])
+                data.validate(full=True)
+                columns = [plain_column(column) for column in data.columns]
+                found = pa.table(columns, names=self._names)
+                check_times(found, self.source)
+                yield found
+
+    def _explained(self) -> Any:
+        return _explained_parquet(self.source)
+
+
+class _explained_parquet:
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, TooLarge):
+            raise TableError(f"{self._source} {error}") from error
+        if isinstance(error, TableError):
+            return
+        if isinstance(error, pa.ArrowException | OSError | ValueError):
+            raise TableError(no_parquet(self._source, error)) from error
+
+
+class _FolderPart:
+    first = 1
+
+    def __init__(self, path: Path, reading: Reading) -> None:
+        self._path, self._reading, self.source = path, reading, str(path)
+        folder = self._folder()
+        self.n_rows = sum(1 for _ in folder)
+        if not self.n_rows:
+            raise TableError(folder.nothing())
+        self.bad, self.fingerprint, self.notes = folder.bad, folder.fingerprint, folder.notes()
+
+    def _folder(self) -> Folder:
+        return Folder(self._path, self._reading.encoding, self._reading.skip_bad, MAX_LINE)
+
+    def schema(self) -> Any:
+        return pa.schema([(name, pa.string()) for name in Folder.names])
+
+    def tables(self) -> Iterator[Any]:
+        rows: list[Any] = []
+        size = 0
+        for row in self._folder():
+            rows.append(row)
+            size += len(row[1])
+            if len(rows) == FILES or size > BYTES:
+                yield Folder.table(rows)
+                rows, size = [], 0
+        if rows:
+            yield Folder.table(rows)
+
+
+@dataclass
+class _WholePart:
+    """A file that has to be in memory as a whole: a JSON list, or a workbook."""
+
+    path: Path
+    source: str
+    suffix: str
+    reading: Reading
+    fingerprint: str = ""
+    n_rows: int = 0
+    bad: Bad = field(default_factory=list)
+    first: int = 1
+    notes: list[str] = field(default_factory=list)
+    _schema: Any = None
+
+    def __post_init__(self) -> None:
+        found = self._read()
+        self.fingerprint, self.n_rows = found.fingerprint, found.data.num_rows
+        self.bad = sorted([*found.bad, *((row, "") for row in found.blank)])
+        self.first, self.notes, self._schema = found.first, found.notes, found.data.schema
+
+    def _read(self) -> Any:
+        if self.path.suffix.lower() != self.suffix:  # unpacked, or from standard input
+            self.path = self.path.rename(self.path.with_name(f"{self.path.name}{self.suffix}"))
+        try:
+            return read_table(self.path, **vars(self.reading) | {"delimiter": None})
+        except TableError as error:
+            raise TableError(str(error).replace(str(self.path), self.source)) from error
+
+    def schema(self) -> Any:
+        return self._schema
+
+    def tables(self) -> Iterator[Any]:
+        yield self._read().data

@@ -1,0 +1,334 @@
+"""`coem.ingest` and ``coem ingest``: a corpus has what the same documents have in memory."""
+
+import gzip
+import json
+import os
+import pickle
+import shutil
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from coem import Corpus, cluster, ingest, open_corpus
+from coem.io.corpus_writer import CorpusWriter
+from coem.io.row_blocks import row_blocks
+from coem.io.tables import read_table, write_table
+from coem.recipes import ingesting
+from coem.recipes.listener import Listener
+from coem.text import TextViews
+from coem.views import Views
+
+SEA = ["ship", "crew", "captain", "sail", "sea", "harbour", "anchor", "deck", "mast", "storm"]
+FOOD = ["bread", "flour", "butter", "oven", "yeast", "dough", "sugar", "salt", "egg", "milk"]
+
+
+def documents(n_rows=60, first=0):
+    rng = np.random.default_rng(first)
+    rows = []
+    for i in range(first, first + n_rows):
+        words = (SEA, FOOD)[i % 2]
+        rows.append(
+            {
+                "id": f"d{i}",
+                "title": " ".join(rng.choice(words, 3)),
+                "body": "the " + " ".join(rng.choice([*words, "and", f"x{i % 9}"], 20)),
+                "refs": f"d{(i * 7) % 30}|d{(i * 3) % 40}",
+                "tags": "|".join(rng.choice(["a", "b", "c"], 2)),
+                "kind": ("sea", "food")[i % 2],
+                "price": None if i % 7 == 0 else float(i % 5),
+                "when": f"2024-03-{1 + i % 28:02d}",
+            }
+        )
+    return pa.Table.from_pylist(rows)
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch):
+    monkeypatch.setattr(ingesting, "row_blocks", partial(row_blocks, rows=17))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def same(A, B):
+    assert A.names == B.names
+    for name in A.names:
+        a, b = A[name], B[name]
+        assert a.dtype == b.dtype
+        a, b = (x.toarray() if hasattr(x, "toarray") else x for x in (a, b))
+        assert np.array_equal(a, b, equal_nan=True)
+
+
+VIEWS = {
+    "body": "body",
+    "tags": "tags:list",
+    "cited": "refs:inbound",
+    "kind": "kind:category",
+    "price": "price:number",
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["d.csv", "d.tsv", "d.jsonl", "d.parquet", "d.csv.gz", "d.csv.zst"]
+)
+def test_rows_and_views_are_those_of_the_table(name, here):
+    write_table(documents(), here / name)
+    corpus = ingest(name, "c", views=VIEWS, min_df=1)
+    table = read_table(here / name).data
+    reader = TextViews(VIEWS, id="id", stop_words="english", n_jobs=1)
+    same(corpus.load(), reader.fit_transform(table))
+    assert len(corpus.shards) == 4
+    assert corpus.bounds == [0, 17, 34, 51, 60]
+    assert corpus.table().equals(table)
+    assert corpus.ids == table.column("id").to_pylist()
+    for view in corpus.names:
+        assert corpus.feature_names(view).tolist() == reader.vocabulary_[view].tolist()
+    corpus.verify()
+
+
+def test_several_files_are_one_table(here):
+    write_table(documents(20), here / "a.csv")
+    write_table(documents(20, 20).drop_columns(["tags"]), here / "b.csv")
+    write_table(documents(5, 40), here / "c.jsonl")
+    corpus = ingest(["a.csv", "b.csv", "c.jsonl"], "out", text="body")
+    assert len(corpus) == 45
+    assert corpus.ids == [f"d{i}" for i in range(45)]
+    assert corpus.table().column("tags").null_count == 20
+    whole = cluster(corpus.table(), text="body", k=2, restarts=2, latent=None)
+    found = cluster("out", k=2, restarts=2, latent=None)
+    assert found.labels.tolist() == whole.labels.tolist()
+
+
+def test_columns_that_differ_are_refused(here):
+    (here / "a.csv").write_text("id,n\n1,text here\n")
+    parquet.write_table(pa.table({"id": [3], "n": [[1, 2]]}), here / "b.parquet")
+    with pytest.raises(ValueError, match=r"column 'n' holds string in a\.csv, and list.* in b"):
+        ingest(["a.csv", "b.parquet"], "c")
+
+
+def test_a_folder_has_its_sub_folders_as_labels(here):
+    for i in range(12):
+        folder = here / "texts" / ("sea", "food")[i % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{i}.txt").write_text(" ".join((SEA, FOOD)[i % 2]))
+    corpus = ingest("texts", "c")
+    assert corpus.labels.tolist() == ["food"] * 6 + ["sea"] * 6
+    assert corpus.names == ("text",)
+    assert corpus.texts([0]) == [" ".join(FOOD)]
+
+
+def test_labels_are_no_view(here):
+    write_table(documents(), here / "d.jsonl")
+    corpus = ingest("d.jsonl", "c", label="kind")
+    assert "kind" not in corpus.names
+    assert corpus.labels.tolist() == ["sea", "food"] * 30
+    with pytest.raises(ValueError, match="no column 'sort' for the labels; there are id, title"):
+        ingest("d.jsonl", "e", label="sort")
+
+
+def test_bad_ids_are_told_with_file_and_row(here):
+    table = documents(40)
+    ids = table.column("id").to_pylist()
+    for name, new in (("twice", "d1"), ("none", None)):
+        changed = pa.array([*ids[:30], new, *ids[31:]])
+        write_table(table.set_column(0, "id", changed), here / f"{name}.jsonl")
+    with pytest.raises(ValueError, match=r"twice\.jsonl, row 2 and .*row 31 are both called 'd1'"):
+        ingest("twice.jsonl", "c")
+    with pytest.raises(ValueError, match=r"none\.jsonl, row 31 has none; mend it"):
+        ingest("none.jsonl", "e", id="id")
+    heard = Listener()
+    assert ingest("none.jsonl", "f", listener=heard).ids[-1] == "40"
+    assert any("is not used for the ids" in note for note in heard.notes)
+
+
+def test_bad_rows_are_refused_or_left_out(here):
+    (here / "d.csv").write_text("id,text\n1,the ship sails\n2,a,b\n3,the ship sinks\n")
+    with pytest.raises(ValueError, match=r"d\.csv, row 3: 3 cells where the header has 2"):
+        ingest("d.csv", "c", text="text", min_df=1)
+    assert not os.path.exists("c")
+    assert ingest("d.csv", "c", text="text", min_df=1, skip_bad=True).ids == ["1", "3"]
+
+
+def test_nothing_is_overwritten(here):
+    write_table(documents(), here / "d.csv")
+    (here / "mine").mkdir()
+    (here / "mine" / "thesis.txt").write_text("all of it")
+    with pytest.raises(FileExistsError, match="is there, and not empty; name another folder"):
+        ingest("d.csv", "mine", force=True)
+    ingest("d.csv", "c")
+    with pytest.raises(FileExistsError, match="is a corpus already; add rows to it with --append"):
+        ingest("d.csv", "c")
+    assert len(ingest("d.csv", "c", text="title", force=True).names) == 1
+    assert sorted(os.listdir()) == ["c", "d.csv", "mine"]
+
+
+# -- append ----------------------------------------------------------------------------------------
+
+
+def test_rows_that_are_appended_have_the_first_vocabulary(here):
+    write_table(documents(30), here / "a.csv")
+    more = documents(30, 30).set_column(2, "body", pa.array(["ship unheard words"] * 30))
+    write_table(more, here / "b.csv")
+    first = ingest("a.csv", "c", text="body")
+    digest, reader = first.digest, first.text_views
+    heard = Listener()
+    corpus = ingest("b.csv", "c", append=True, listener=heard)
+    assert corpus.ids == [f"d{i}" for i in range(60)]
+    assert corpus.digest != digest
+    assert corpus.feature_names("text").tolist() == reader.vocabulary_["text"].tolist()
+    same(corpus.rows(30, 60), reader.transform(more))
+    assert any("60 of 90 words (66.7%) are not in the vocabulary" in note for note in heard.notes)
+    corpus.verify()
+
+
+def test_hashed_rows_know_every_word(here):
+    write_table(documents(30), here / "a.csv")
+    (here / "b.csv").write_text("id,body\nnew,wholly unheard things\n")
+    ingest("a.csv", "c", text="body", hash_features=64)
+    corpus = ingest("b.csv", "c", append=True)
+    assert corpus.widths == (64,)
+    assert corpus[[30]]["text"].sum() == 3
+    with pytest.raises(ValueError, match="min_df chooses words of a vocabulary"):
+        ingest("a.csv", "e", text="body", hash_features=64, min_df=3)
+
+
+def test_ids_that_are_there_cannot_be_appended(here):
+    write_table(documents(30), here / "a.csv")
+    ingest("a.csv", "c", text="body")
+    before = Corpus("c").digest
+    with pytest.raises(ValueError, match=r"row 1 of the corpus and .*a\.csv, row 2 are both"):
+        ingest("a.csv", "c", append=True)
+    assert Corpus("c").digest == before
+
+
+def test_a_resumed_append_that_was_complete_adds_nothing(here):
+    write_table(documents(30), here / "a.csv")
+    write_table(documents(5, 30), here / "b.csv")
+    ingest("a.csv", "c", text="body")
+    assert len(ingest("a.csv", "c", text="body", resume=True)) == 30
+    ingest("b.csv", "c", append=True)
+    heard = Listener()
+    assert len(ingest("b.csv", "c", append=True, resume=True, listener=heard)) == 35
+    assert "is complete: there is nothing to resume" in heard.notes[0]
+
+
+def test_shards_that_nobody_names_are_removed(here):
+    write_table(documents(30), here / "a.csv")
+    write_table(documents(5, 30), here / "b.csv")
+    ingest("a.csv", "c", text="body")
+    shutil.copytree("c/shard-000000", "c/shard-000002")
+    heard = Listener()
+    ingest("b.csv", "c", append=True, listener=heard).verify()
+    assert "has left is removed" in heard.notes[0]
+    assert sorted(os.listdir("c")) == [
+        "corpus.json",
+        *(f"shard-00000{i}" for i in range(3)),
+        "views.coem",
+    ]
+
+
+def test_another_call_does_not_go_on(here, monkeypatch):
+    write_table(documents(30), here / "a.csv")
+    with monkeypatch.context() as patch:
+        patch.setattr(ingesting, "write_views", stop)
+        with pytest.raises(KeyboardInterrupt):
+            ingest("a.csv", "c", text="body")
+    with pytest.raises(ValueError, match=r"is not a corpus yet: .* again with --resume"):
+        Corpus("c")
+    with pytest.raises(ValueError, match="had another call: settings differ; give the same call"):
+        ingest("a.csv", "c", text="title", resume=True)
+    assert len(ingest("a.csv", "c", text="body", resume=True)) == 30
+
+
+def stop(*_):
+    raise KeyboardInterrupt
+
+
+def test_two_writers_are_refused(here):
+    fcntl = pytest.importorskip("fcntl")
+    write_table(documents(30), here / "a.csv")
+    write_table(documents(3, 30), here / "b.csv")
+    ingest("a.csv", "c", text="body")
+    handle = os.open("c", os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with pytest.raises(ValueError, match="is being written by another process"):
+        ingest("b.csv", "c", append=True)
+    os.close(handle)
+    assert len(ingest("b.csv", "c", append=True)) == 33
+
+
+# -- verbs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("latent", ["auto", 3])
+def test_groups_of_a_corpus_are_those_of_its_file(latent, here):
+    write_table(documents(140), here / "posts.csv")
+    ingest("posts.csv", "c", label="kind")
+    settings = {"k": 2, "restarts": 2, "latent": latent}
+    cluster("posts.csv", label="kind", **settings).save("one")
+    cluster("c", **settings).save("two")
+    for name in ("assignments.csv", "clusters.csv"):
+        assert (here / "one" / name).read_bytes() == (here / "two" / name).read_bytes()
+
+
+def test_what_was_decided_at_the_ingest_cannot_be_changed(here):
+    write_table(documents(), here / "d.csv")
+    ingest("d.csv", "c", text="body")
+    for name, value in {"text": "title", "min_df": 5, "ngrams": 2, "stop_words": "german"}.items():
+        with pytest.raises((ValueError, ImportError), match=name):
+            cluster("c", k=2, **{name: value})
+    with pytest.raises(ValueError, match="encoding is for files, and c is a corpus"):
+        cluster("c", k=2, encoding="cp1252")
+    with pytest.raises(ValueError, match="column 'body' is part of view 'text'"):
+        cluster("c", k=2, label="body")
+    assert cluster("c", k=2, text="body", restarts=2).settings["text"] == ["body"]
+
+
+def test_a_corpus_of_matrices_has_no_documents(here):
+    CorpusWriter("c").append(Views(a=np.ones((3, 2))))
+    assert open_corpus("c").text_views is None
+    assert open_corpus("c").feature_names("a") is None
+    with pytest.raises(ValueError, match="was written from matrices, and holds no documents"):
+        cluster("c", k=2)
+
+
+def test_a_corpus_is_pickled_by_its_path(here):
+    write_table(documents(), here / "d.csv")
+    corpus = ingest("d.csv", "c", text="body").shortened({"text": 3.0})
+    other = pickle.loads(pickle.dumps(corpus))
+    same(other.load(), corpus.load())
+    assert other.load()["text"].sum(axis=1).max() <= 3.001
+    assert other.digest == corpus.digest != Corpus("c").digest
+
+
+def test_stdin_and_packed_lines(here, coem_program):
+    lines = "".join(json.dumps(row) + "\n" for row in documents(20).to_pylist())
+    code, out, err = coem_program(
+        "ingest", "-", "--out", "c", "--json", stdin=gzip.compress(lines.encode())
+    )
+    assert code == 0, err
+    assert json.loads(out)["rows"] == 20
+    code, out, _ = coem_program("info", "c")
+    assert "standard input" in out
+    assert code == 0
+
+
+@pytest.fixture
+def coem_program(here):
+    import subprocess
+    import sys
+
+    def call(*arguments, stdin=b""):
+        start = "from coem.cli import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", start, *arguments], input=stdin, capture_output=True, cwd=here
+        )
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    return call

@@ -1,0 +1,148 @@
+"""An ingest that is killed at any point, or runs out of disk, goes on with --resume.
+
+As in tests/io/test_killed.py, a child is ended before every step that the system hears of.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+# A child takes half a second, so that some steps are left out; COEM_STRIDE=1 takes all of them.
+STRIDE = int(os.environ.get("COEM_STRIDE", "11"))
+# For every step: how the child ended, what Corpus says at once, and the bytes after a resumed call.
+STEPS = """
+import errno, hashlib, json, os, sys
+from functools import partial
+from pathlib import Path
+import coem
+from coem import Corpus, ingest
+from coem.io import corpus_writer, row_blocks
+from coem.recipes import ingesting
+
+home, mode, way = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+ingesting.row_blocks = partial(row_blocks.row_blocks, rows=5)
+rows = [f'{i},captain {i % 3} sails the ship {i % 4},"the crew, {i % 5}"' for i in range(13)]
+(home / "a.csv").write_text("id,title,body\\n" + "\\n".join(rows[:9]))
+(home / "b.csv").write_text("id,title,body\\n" + "\\n".join(rows[9:]))
+out = home / "corpus"
+threads = {"threads": 1, "min_df": 1, "stop_words": None}
+
+def first(**more):
+    return ingest(home / "a.csv", out, views={"t": "title", "b": "body"}, **threads, **more)
+
+def act(**more):
+    if mode == "new":
+        return first(**more)
+    if mode == "force":
+        return ingest(home / "b.csv", out, views={"t": "title"}, force=True, **threads, **more)
+    return ingest(home / "b.csv", out, append=True, threads=1, **more)
+
+def prepare():
+    import shutil
+    for path in home.iterdir():
+        if path.name not in ("a.csv", "b.csv"):
+            shutil.rmtree(path)
+    if mode != "new":
+        first()
+
+def found():
+    bytes_ = {
+        str(p.relative_to(home)): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in sorted(home.rglob("*")) if p.is_file()
+    }
+    return hashlib.sha256(json.dumps(bytes_).encode()).hexdigest()
+
+def state():
+    try:
+        corpus = Corpus(out)
+        corpus.verify()
+        return len(corpus)
+    except ValueError as error:
+        return str(error).split(": ")[-1]
+
+def child(step):
+    left = [step]
+    def stop():
+        left[0] -= 1
+        return left[0] < 0
+    def hook(event, args):
+        if event.split(".")[0] in ("os", "open", "shutil", "fcntl", "ctypes") and stop():
+            os._exit(9)
+    if way == "killed":
+        sys.addaudithook(hook)
+    else:
+        write = corpus_writer.Writing.write
+        def full(self, data):
+            if stop():
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return write(self, data)
+        corpus_writer.Writing.write = full
+        def no_room(event, args):
+            writes = event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            if writes and stop():
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sys.addaudithook(no_room)
+    try:
+        act()
+    except OSError as error:
+        os._exit(8 if error.errno == errno.ENOSPC else 7)
+    os._exit(0)
+
+prepare()
+before = state()
+act()
+whole, after, told = found(), state(), []
+step, stride = 0, int(sys.argv[4])
+while True:
+    prepare()
+    number = os.fork()
+    if not number:
+        child(step)
+    code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+    at_once = state()
+    if code:
+        act(resume=True)
+    told.append((code, at_once, found() == whole, state()))
+    if code == 0:
+        break
+    step += stride
+print(json.dumps([before, after, told]))
+"""
+
+
+def run(tmp_path, mode, way, stride):
+    done = subprocess.run(
+        [sys.executable, "-c", STEPS, tmp_path, mode, way, str(stride)],
+        capture_output=True,
+        timeout=600,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "n_rows"), [("new", 9), ("append", 13), ("force", 4)])
+def test_a_killed_ingest_goes_on_to_the_same_bytes(mode, n_rows, tmp_path):
+    before, after, told = run(tmp_path, mode, "killed", STRIDE)
+    assert after == n_rows
+    assert len(told) > 5
+    assert [code for code, *_ in told] == [9] * (len(told) - 1) + [0]
+    for _, at_once, same, later in told:
+        assert same
+        assert later == n_rows
+        assert at_once in (before, n_rows) or (mode == "new" and "--resume" in at_once)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "n_rows"), [("new", 9), ("append", 13)])
+def test_a_full_disk_leaves_what_was_there(mode, n_rows, tmp_path):
+    before, _, told = run(tmp_path, mode, "full", STRIDE)
+    assert len(told) > 3
+    assert [code for code, *_ in told] == [8] * (len(told) - 1) + [0]
+    for _, at_once, *_ in told[:-1]:
+        assert at_once == before or (mode == "new" and "--resume" in at_once)
+    assert all(same and later == n_rows for *_, same, later in told)
