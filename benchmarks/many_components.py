@@ -81,7 +81,7 @@ class Side:
     def round(self):
         """Do one round, and note the times of its parts."""
         # What rounds did before there were bounds, and tables of components with few words.
-        settings = (128, 2, 8) if self.bounds else (10**9,) * 3
+        settings = (128, 2, 3) if self.bounds else (10**9,) * 3
         pruning.FEWEST, summing.FEW, summing.FEWER = settings
         latent, part, clock = self.latent, self.part, self.clock
         if self.state is None:

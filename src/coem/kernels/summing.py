@@ -14,7 +14,7 @@ ENTRIES = 4096  # fewest rows of a component that are worth sums of their own
 PIECES = 10  # most such sums, besides one for each component: each is as wide as a row
 CUTS = 8  # parts of the rows that are listed one by one
 FEW = 2  # a component has few words if its rows have so many times fewer non-zeros than there are
-FEWER = 8  # the same where many components do: lists of words take memory
+FEWER = 3  # the same for all components together: lists of words take memory
 
 _NATIVE = (np.float32, np.float64, np.int32, np.int64)
 
