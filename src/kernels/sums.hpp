@@ -209,6 +209,7 @@ double fill_table(const Sums& sums, int64_t lo, int64_t hi, const Fill& fill, T*
     const Vec<T> lowest = Vec<T>{} + static_cast<T>(fill.floor);
     for (int64_t start = lo; start < hi; start += LANES) {
         const int64_t n = start + LANES < hi ? LANES : hi - start;
+        Half<double> some = {};  // sums of sums: equal cells would all be rounded the same way
         for (int64_t left = 0; left < sums.m; left += LANES) {
             const int64_t width = left + LANES < sums.m ? LANES : sums.m - left;
             T corner[LANES][LANES] = {};
@@ -228,7 +229,7 @@ double fill_table(const Sums& sums, int64_t lo, int64_t hi, const Fill& fill, T*
             }
             for (int64_t j = 0; j < width; ++j) {
                 for (int64_t w = n; w < LANES; ++w) corner[j][w] = T{0};
-                total += load_half<double>(corner[j]) + load_half<double>(corner[j] + HALF);
+                some += load_half<double>(corner[j]) + load_half<double>(corner[j] + HALF);
             }
             for (int64_t w = 0; w < n; ++w) {
                 T* to = table + (start + w) * k + first + left;
@@ -239,6 +240,7 @@ double fill_table(const Sums& sums, int64_t lo, int64_t hi, const Fill& fill, T*
                 }
             }
         }
+        total += some;
     }
     return (total[0] + total[2]) + (total[1] + total[3]);
 }
