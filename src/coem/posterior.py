@@ -14,6 +14,8 @@ from coem.kernels import posterior as kernel
 from coem.kernels.one_hot import OneHot
 from coem.typing import Array, Resp
 
+LOST = 1e-9  # the largest share of a row that components without a score may have
+
 
 class Posterior(NamedTuple):
     """What one view knows of the rows of a block."""
@@ -65,6 +67,14 @@ class Rule(ABC):
         """
         return None
 
+    def reach(self, beta: float, n_components: int) -> float | None:
+        """Return how far behind the best log joint of a row a component can still matter.
+
+        Components that are further behind have less than `LOST` of the row, all together, and may
+        be left out. Return None if every component matters. It is asked for in single precision.
+        """
+        return None
+
     @abstractmethod
     def entropy(self, resp: Array) -> Array:
         """Return the entropy (n,) of responsibilities that counts in the free energy.
@@ -79,6 +89,13 @@ class _KernelRule(Rule):
     """A rule that the compiled kernel knows."""
 
     hard: ClassVar[bool]
+
+    def reach(self, beta: float, n_components: int) -> float | None:
+        """Return how far behind the best log joint a component can still matter; see `Rule`."""
+        if beta <= 0:
+            return None
+        # The evidence, which is not tempered, is to lose no more than the responsibilities.
+        return float(np.log(n_components / LOST)) / min(beta, 1.0)
 
     def apply(
         self,

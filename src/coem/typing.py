@@ -127,7 +127,8 @@ Theta: TypeAlias = Array | tuple[Array, ...]
 """Parameters of a family: an array, or a NamedTuple of arrays, components on the first axis."""
 
 Resp: TypeAlias = Any
-"""Responsibilities (n_rows, n_components): a dense array, or a `kernels.one_hot.OneHot`."""
+"""Responsibilities (n_rows, n_components): a dense array, or what can be used like one, a
+`kernels.one_hot.OneHot` or a `kernels.row_lists.RowLists`."""
 
 Rng: TypeAlias = np.random.Generator
 """A source of random numbers."""

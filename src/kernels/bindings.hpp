@@ -32,6 +32,7 @@ inline void require_within(std::int64_t first, std::int64_t last, std::size_t n)
 void bind_aspect(nb::module_& m);
 void bind_chain(nb::module_& m);
 void bind_dense(nb::module_& m);
+void bind_pruning(nb::module_& m);
 void bind_structure(nb::module_& m);
 void bind_words(nb::module_& m);
 

@@ -4,6 +4,7 @@
 #include "counts.hpp"
 
 #include "posterior.hpp"
+#include "pruning.hpp"
 #include "scores.hpp"
 #include "sums.hpp"
 
@@ -13,7 +14,9 @@ template <class T> const Kernels<T>& table() {
     static const Kernels<T> all{scores<T>,          nearest<T>,   posterior<T>,
                                 count_active<T>,    list_active<T>, accumulate_list<T>,
                                 sum_lists<T>,       move_rows<T>, accumulate_tile<T>,
-                                fill_table<T>,      table_sum<T>};
+                                fill_table<T>,      set_bounds,   rises<T>,
+                                chances<T>,         touch<T>,     collect,
+                                fill_nothing<T>,    fill_pairs<T>, table_sum<T>};
     return all;
 }
 template const Kernels<float>& table<float>();

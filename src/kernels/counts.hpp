@@ -81,6 +81,37 @@ struct Followed {
     std::int64_t n_words;
 };
 
+// Upper bounds of the scores of rows, relative to a level of each row; 16 bits each.
+struct Bounds {
+    std::uint16_t* gaps;   // (n, stride), stride being k rounded up to eight
+    double* level;         // (n)
+    std::int64_t stride;
+};
+
+// Which components cannot matter.
+struct Pruning {
+    const double* rise;           // (k): what a count of one adds to a bound
+    const double* log_weights;    // (k)
+    const std::uint8_t* allowed;  // (n, k), or null
+    const std::uint8_t* blank;    // (n): rows that count as empty, or null
+    double reach;                 // how far behind the best one a component still matters
+    std::int64_t k;
+};
+
+// Vectors of eight components that can matter to each row, and their log joints.
+struct Found {
+    std::int64_t* offsets;  // (n + 1), the first being set
+    std::int32_t* units;    // (room)
+    double* joint;          // (room, 8)
+    std::int64_t room;
+};
+
+// Words with counts, and the counts, of one component after the other.
+struct Pairs {
+    std::int32_t* words;
+    double* sums;
+};
+
 template <class T>
 struct Kernels {
     // out (n, k) = X table^T. A table (V, k) holds the components of a word side by side, and has
@@ -110,9 +141,28 @@ struct Kernels {
     void (*accumulate_tile)(const Csr&, const T* resp, std::int64_t k, std::int64_t lo,
                             std::int64_t hi, Words, double* tile);
     // components first <= j < first + m of table (V, k) = (sums (m, V) + alpha) scale (m), or its
-    // logarithm, for the words lo <= w < hi
-    void (*fill_table)(const Sums&, std::int64_t lo, std::int64_t hi, const Fill&, T* table,
-                       std::int64_t k, std::int64_t first);
+    // logarithm, for the words lo <= w < hi; returns the sum of these cells
+    double (*fill_table)(const Sums&, std::int64_t lo, std::int64_t hi, const Fill&, T* table,
+                         std::int64_t k, std::int64_t first);
+    // the bounds of rows for scores (n, m) of some columns (m); of all, with levels, for null
+    void (*set_bounds)(const Bounds&, const double* scores, const std::int32_t* columns,
+                       std::int64_t n, std::int64_t m);
+    // rise (k) = by how much the words lo <= w < hi of a table rose at most
+    void (*rises)(const T* before, const T* after, std::int64_t k, std::int64_t lo,
+                  std::int64_t hi, T* rise);
+    // score what can matter to the rows from `first` on; returns the row it had no room for
+    std::int64_t (*chances)(const Csr&, const T* table, const Pruning&, const Bounds&,
+                            std::int64_t first, const Found&);
+    // add list entries to sums (V), which were zero, and list the words; returns their number
+    std::int64_t (*touch)(const Csr&, const Lists<T>&, std::int64_t lo, std::int64_t hi,
+                          double* sums, std::int32_t* words);
+    // move the sums (V) of listed words to their pairs, so that they are zero again
+    void (*collect)(double* sums, std::int64_t n, const Pairs&);
+    // cells of words lo <= w < hi of a table (V, k): what a sum of zero becomes
+    void (*fill_nothing)(const Fill&, std::int64_t lo, std::int64_t hi, T* table, std::int64_t k);
+    // cells of component j for n pairs; returns what that adds to the sum of the cells
+    double (*fill_pairs)(const Fill&, const Pairs&, std::int64_t n, T* table, std::int64_t k,
+                         std::int64_t j);
     // sum of the cells lo <= c < hi
     double (*table_sum)(const T* table, std::int64_t lo, std::int64_t hi);
 };

@@ -13,6 +13,7 @@
 #include "bindings.hpp"
 #include "chain.hpp"
 #include "counts.hpp"
+#include "csr_arrays.hpp"
 #include "dense.hpp"
 #include "isa.hpp"
 
@@ -44,6 +45,8 @@ const Isa isa = detect();
 }  // namespace
 
 template <class T> const Kernels<T>& kernels() { return COEM_PICK(table<T>()); }
+template const Kernels<float>& kernels<float>();
+template const Kernels<double>& kernels<double>();
 
 template <class T> const AspectKernels<T>& aspect_kernels() { return COEM_PICK(aspect_table<T>()); }
 template const AspectKernels<float>& aspect_kernels<float>();
@@ -58,32 +61,6 @@ const DenseKernels& dense_kernels() { return COEM_PICK(dense_table()); }
 const char* instruction_set() { return name_of(isa); }
 
 namespace {
-
-Number number(const Any1& array) {
-    if (array.dtype() == nb::dtype<float>()) return Number::f32;
-    if (array.dtype() == nb::dtype<double>()) return Number::f64;
-    if (array.dtype() == nb::dtype<std::int32_t>()) return Number::i32;
-    if (array.dtype() == nb::dtype<std::int64_t>()) return Number::i64;
-    throw std::invalid_argument("a CSR array is neither float32, float64, int32 nor int64");
-}
-
-std::int64_t integer(const void* data, Number type, std::int64_t i) {
-    return type == Number::i32 ? static_cast<const std::int32_t*>(data)[i]
-                               : static_cast<const std::int64_t*>(data)[i];
-}
-
-Csr csr(const Any1& indptr, const Any1& indices, const Any1& data) {
-    const Number index = number(indptr);
-    require(index == Number::i32 || index == Number::i64, "indptr must hold integers");
-    require(number(indices) == index, "indices and indptr must have the same dtype");
-    require(indptr.shape(0) >= 1, "indptr must not be empty");
-    require(indices.shape(0) == data.shape(0), "indices and data must have the same length");
-    const std::int64_t n_rows = extent(indptr.shape(0)) - 1;
-    require_within(integer(indptr.data(), index, 0), integer(indptr.data(), index, n_rows),
-                   indices.shape(0));
-    return {indptr.data(), indices.data(), data.data(), index, number(data), n_rows,
-            extent(indices.shape(0))};
-}
 
 template <class T>
 void scores(const Any1& indptr, const Any1& indices, const Any1& data, const In1<T>& table,
@@ -233,9 +210,9 @@ void posterior(const Out2<double>& log_joint, const In1<double>& log_weights,
 }
 
 template <class T>
-void fill_table(const Strided2& sums, std::int64_t lo, std::int64_t hi, double alpha,
-                const In1<double>& scale, const std::optional<double>& floor, const Out1<T>& table,
-                std::int64_t k, std::int64_t first) {
+double fill_table(const Strided2& sums, std::int64_t lo, std::int64_t hi, double alpha,
+                  const In1<double>& scale, const std::optional<double>& floor,
+                  const Out1<T>& table, std::int64_t k, std::int64_t first) {
     const std::int64_t m = extent(sums.shape(0));
     const std::int64_t n_words = extent(sums.shape(1));
     require(extent(table.shape(0)) >= k * n_words && extent(scale.shape(0)) == m,
@@ -244,8 +221,8 @@ void fill_table(const Strided2& sums, std::int64_t lo, std::int64_t hi, double a
     require(0 <= lo && lo <= hi && hi <= n_words, "words out of range");
     const nb::gil_scoped_release free;
     const Fill fill{alpha, scale.data(), floor.has_value(), floor.value_or(0.0)};
-    kernels<T>().fill_table({sums.data(), m, sums.stride(0), sums.stride(1)}, lo, hi, fill,
-                            table.data(), k, first);
+    return kernels<T>().fill_table({sums.data(), m, sums.stride(0), sums.stride(1)}, lo, hi, fill,
+                                   table.data(), k, first);
 }
 
 template <class T> double table_sum(const In1<T>& table, std::int64_t lo, std::int64_t hi) {
@@ -324,6 +301,7 @@ NB_MODULE(_compiled, m) {
     coem::bind_aspect(m);
     coem::bind_chain(m);
     coem::bind_dense(m);
+    coem::bind_pruning(m);
     coem::bind_structure(m);
     coem::bind_words(m);
 }

@@ -56,6 +56,16 @@ inline std::uint64_t bits(const Long4& is) {
 #endif
 }
 
+// Whether a comparison holds in any lane.
+inline bool any_of(const Int8& is) {
+#if defined(__AVX__)
+    return __builtin_ia32_movmskps256(std::bit_cast<Vec<float>>(is)) != 0;
+#else
+    const auto words = std::bit_cast<Long4>(is);
+    return ((words[0] | words[1]) | (words[2] | words[3])) != 0;
+#endif
+}
+
 // b, if one of them is NaN
 COEM_INLINE Half<double> larger(const Half<double>& a, const Half<double>& b) {
 #ifdef __AVX__

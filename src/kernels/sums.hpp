@@ -201,13 +201,15 @@ void accumulate_tile(const Csr& X, const T* resp, int64_t k, int64_t lo, int64_t
 // ---- from sums to log probabilities or directions ------------------------------------------
 
 template <class T>
-void fill_table(const Sums& sums, int64_t lo, int64_t hi, const Fill& fill, T* table, int64_t k,
-                int64_t first) {
+double fill_table(const Sums& sums, int64_t lo, int64_t hi, const Fill& fill, T* table, int64_t k,
+                  int64_t first) {
+    Half<double> total = {};
     // Corners of eight words by eight components, turned over in the first cache.
     const Vec<T> smallest = Vec<T>{} + std::numeric_limits<T>::min();
     const Vec<T> lowest = Vec<T>{} + static_cast<T>(fill.floor);
     for (int64_t start = lo; start < hi; start += LANES) {
         const int64_t n = start + LANES < hi ? LANES : hi - start;
+        Half<double> some = {};  // sums of sums: equal cells would all be rounded the same way
         for (int64_t left = 0; left < sums.m; left += LANES) {
             const int64_t width = left + LANES < sums.m ? LANES : sums.m - left;
             T corner[LANES][LANES] = {};
@@ -225,6 +227,10 @@ void fill_table(const Sums& sums, int64_t lo, int64_t hi, const Fill& fill, T* t
                 const Vec<T> usable = share < smallest ? smallest : share;
                 store(corner[j], share < smallest ? lowest : log_each(usable));
             }
+            for (int64_t j = 0; j < width; ++j) {
+                for (int64_t w = n; w < LANES; ++w) corner[j][w] = T{0};
+                some += load_half<double>(corner[j]) + load_half<double>(corner[j] + HALF);
+            }
             for (int64_t w = 0; w < n; ++w) {
                 T* to = table + (start + w) * k + first + left;
                 if (width == LANES) {
@@ -234,19 +240,102 @@ void fill_table(const Sums& sums, int64_t lo, int64_t hi, const Fill& fill, T* t
                 }
             }
         }
+        total += some;
+    }
+    return (total[0] + total[2]) + (total[1] + total[3]);
+}
+
+// ---- the same for components with few words ------------------------------------------------
+
+template <class V, class T>
+int64_t touch_rows(Rows<V> row, const Lists<T>& lists, int64_t lo, int64_t hi,
+                   double* __restrict sums, int32_t* __restrict words) {
+    int64_t n = 0;
+    for (int64_t e = lo; e < hi; ++e) {
+        if (e + 1 < hi) row.prefetch(lists.rows[e + 1]);
+        row.seek(lists.rows[e]);
+        const auto r = static_cast<double>(lists.weights[e]);
+        for (int64_t p = 0; p < row.length; ++p) {
+            const int32_t w = row.index[p];
+            words[n] = w;
+            n += sums[w] == 0.0;  // twice, if a product is zero: the second finds a zero again
+            sums[w] += static_cast<double>(row.value[p]) * r;
+        }
+    }
+    return n;
+}
+
+template <class T>
+int64_t touch(const Csr& X, const Lists<T>& lists, int64_t lo, int64_t hi, double* sums,
+              int32_t* words) {
+    if (X.value == Number::f32) return touch_rows(Rows<float>(X), lists, lo, hi, sums, words);
+    return touch_rows(Rows<double>(X), lists, lo, hi, sums, words);
+}
+
+void collect(double* sums, int64_t n, const Pairs& pairs) {
+    for (int64_t e = 0; e < n; ++e) {
+        double& sum = sums[pairs.words[e]];
+        pairs.sums[e] = sum;
+        sum = 0.0;
     }
 }
 
-template <class T> double table_sum(const T* table, int64_t lo, int64_t hi) {
-    typename HalfOf<double>::type left = {};
-    typename HalfOf<double>::type right = {};
-    int64_t c = lo;
-    for (; c + LANES <= hi; c += LANES) {
-        left += load_half<double>(table + c);
-        right += load_half<double>(table + c + LANES / 2);
+// Eight cells of a table, by the same steps as in `fill_table`.
+template <class T> Vec<T> cells_of(const double* sums, const double* scale, const Fill& fill) {
+    T cells[LANES];
+    for (int l = 0; l < LANES; ++l) cells[l] = static_cast<T>((sums[l] + fill.alpha) * scale[l]);
+    const Vec<T> smallest = Vec<T>{} + std::numeric_limits<T>::min();
+    const Vec<T> share = load(cells);
+    const Vec<T> usable = share < smallest ? smallest : share;
+    return share < smallest ? Vec<T>{} + static_cast<T>(fill.floor) : log_each(usable);
+}
+
+template <class T>
+void fill_nothing(const Fill& fill, int64_t lo, int64_t hi, T* table, int64_t k) {
+    const double zero[LANES] = {};
+    Buffer<T> memory;
+    T* row = memory.of(k + LANES);
+    for (int64_t j = 0; j < k; j += LANES) {
+        double scale[LANES] = {};
+        for (int64_t l = 0; l < LANES && j + l < k; ++l) scale[l] = fill.scale[j + l];
+        store(row + j, cells_of<T>(zero, scale, fill));
     }
-    left += right;
-    double total = (left[0] + left[2]) + (left[1] + left[3]);
+    const auto size = static_cast<std::size_t>(k) * sizeof *row;
+    for (int64_t w = lo; w < hi; ++w) std::memcpy(table + w * k, row, size);
+}
+
+template <class T>
+double fill_pairs(const Fill& fill, const Pairs& pairs, int64_t n, T* table, int64_t k, int64_t j) {
+    double more = 0.0;
+    double scale[LANES];
+    for (int l = 0; l < LANES; ++l) scale[l] = fill.scale[j];
+    for (int64_t e = 0; e < n; e += LANES) {
+        const int64_t m = e + LANES < n ? LANES : n - e;
+        double sums[LANES] = {};
+        for (int64_t l = 0; l < m; ++l) sums[l] = pairs.sums[e + l];
+        const Vec<T> cells = cells_of<T>(sums, scale, fill);
+        for (int64_t l = 0; l < m; ++l) {
+            // A word that is there twice has nothing the second time.
+            if (sums[l] == 0.0) continue;
+            T& cell = table[int64_t{pairs.words[e + l]} * k + j];
+            more += static_cast<double>(cells[l]) - static_cast<double>(cell);
+            cell = cells[l];
+        }
+    }
+    return more;
+}
+
+template <class T> double table_sum(const T* table, int64_t lo, int64_t hi) {
+    constexpr int CHAINS = 8;  // additions that do not wait for each other
+    Half<double> part[CHAINS] = {};
+    int64_t c = lo;
+    for (; c + CHAINS * HALF <= hi; c += CHAINS * HALF) {
+        for (int u = 0; u < CHAINS; ++u) part[u] += load_half<double>(table + c + u * HALF);
+    }
+    for (int step = CHAINS / 2; step > 0; step /= 2) {
+        for (int u = 0; u < step; ++u) part[u] += part[u + step];
+    }
+    double total = (part[0][0] + part[0][2]) + (part[0][1] + part[0][3]);
     for (; c < hi; ++c) total += static_cast<double>(table[c]);
     return total;
 }

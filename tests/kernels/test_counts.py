@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from coem.engine import LocalEngine
 from coem.families import Bernoulli, Multinomial
-from coem.kernels import _compiled, counts, instruction_set, threads
+from coem.kernels import _compiled, counts, instruction_set, summing, threads
 from coem.kernels.dense import closeness
 from coem.latent.block import Partition, rows_of
 from coem.posterior import Hard, posterior
@@ -177,7 +177,7 @@ def test_sparse_responsibilities_go_by_lists_and_dense_ones_by_tiles(
 
     rng = np.random.default_rng(0)
     X, resp = make_csr(rng, 40, 30), make_resp(rng, 40, 20, precision, sparse=sparse)
-    monkeypatch.setattr(counts, "_compiled", Spy())
+    monkeypatch.setattr(summing, "_compiled", Spy())
     counts.accumulate(X, resp)
     assert {kernel for kernel in called if kernel.startswith("accumulate")} == {name}
 
@@ -204,10 +204,10 @@ def test_accumulate_takes_unsorted_indices_and_duplicates(index, precision, spar
 @every_precision
 def test_accumulate_cuts_large_components_into_pieces(precision):
     rng = np.random.default_rng(6)
-    n = 3 * counts.ENTRIES + 5
+    n = 3 * summing.ENTRIES + 5
     resp = np.zeros((n, 9), dtype=precision)
     resp[np.arange(n), np.where(rng.random(n) < 0.9, 2, 7)] = rng.random(n) + 0.5
-    assert (resp > 0).sum(axis=0).max() > 2 * counts.ENTRIES
+    assert (resp > 0).sum(axis=0).max() > 2 * summing.ENTRIES
     check_accumulate(make_csr(rng, n, 11), resp)
 
 
@@ -283,13 +283,17 @@ def test_log_table(k, width, precision, alpha):
 @every_k
 @every_width
 @pytest.mark.parametrize("sparse", [True, False], ids=["lists", "tiles"])
-def test_maximise_is_accumulate_and_log_table_bit_by_bit(k, width, precision, sparse):
+def test_maximise_is_accumulate_and_log_table(k, width, precision, sparse):
     rng = np.random.default_rng(k * width + sparse)
     X, resp = make_csr(rng, 40, width), make_resp(rng, 40, k, precision, sparse=sparse)
     freeze(X, resp)
     for alpha in (0.0, 1.0):
         expected = counts.log_table(counts.accumulate(X, resp), alpha, precision)
-        np.testing.assert_array_equal(counts.maximise(X, resp, alpha, precision), expected)
+        got = counts.maximise(X, resp, alpha, precision)
+        few = summing.Rows(X, resp).with_few_words()
+        np.testing.assert_array_equal(got[~few], expected[~few])
+        # Their totals are added in another order.
+        np.testing.assert_allclose(got, expected, rtol=4 * np.finfo(precision).eps)
 
 
 @every_precision
@@ -318,7 +322,7 @@ def test_new_tables_are_used_where_they_are(k, precision):
         table = counts.new_table(k, width, precision)
         assert table.shape == (k, width)
         assert table.dtype == precision
-        assert not counts.memory_of(table)[-counts.LANES :].any()  # the spare cells are read
+        assert not counts.memory_of(table)[-summing.LANES :].any()  # the spare cells are read
         table[...] = 1.0
         assert np.shares_memory(counts.memory_of(table), table)
         assert counts.table_sum(table) == k * width
@@ -364,7 +368,7 @@ def test_some_components_of_a_table_are_a_table(part, precision):
 @every_data
 def test_csr_arrays_are_taken_as_they_are(data, index):
     X = make_csr(np.random.default_rng(11), 10, 5, data=data, index=index)
-    indptr, indices, values = counts.csr_arrays(X, 5)
+    indptr, indices, values = summing.csr_arrays(X, 5)
     assert indptr is X.indptr
     assert indices is X.indices
     if data in NATIVE:
@@ -530,7 +534,7 @@ def test_a_row_may_have_no_columns_in_common_with_its_neighbours():
 def face_results():
     """Return what every face gives on data that exercise every path, as bytes-comparable arrays."""
     rng = np.random.default_rng(15)
-    n = 2 * counts.ENTRIES + 100
+    n = 2 * summing.ENTRIES + 100
     X = make_csr(rng, n, 9000, data=np.float32)
     few = np.zeros((n, 20), dtype=np.float32)
     few[np.arange(n), np.where(rng.random(n) < 0.8, 3, rng.integers(20, size=n))] = rng.random(n)

@@ -139,6 +139,15 @@ class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
         """
         return False
 
+    def score_table(self, theta: ThetaT) -> Array | None:
+        """Return the table (n_components, n_features) whose product with a row is `log_prob`.
+
+        Rows must be CSR and not negative, and `stats` and `maximise` also take a
+        `kernels.row_lists.RowLists` in place of an (n, k) array. A mixture with many components
+        then leaves out those that cannot matter to a row. Return None if there is no such table.
+        """
+        return None
+
     def log_prior(self, theta: ThetaT) -> float:
         """Return the log prior density of `theta`, up to a constant."""
         return 0.0

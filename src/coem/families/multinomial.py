@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from coem.families.counts import CountFamily
 from coem.kernels import counts
 from coem.stats import Stats
-from coem.typing import CSR, Array, Matrix, Rng, is_sparse
+from coem.typing import CSR, Array, Matrix, Resp, Rng, is_sparse
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,11 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
         """Return log p(x | component), of shape (n_rows, n_components)."""
         return counts.scores(X, theta)
 
-    def stats(self, X: CSR, resp: Array) -> MultinomialStats:
+    def score_table(self, theta: Array) -> Array:
+        """Return the parameters: they are such a table."""
+        return theta
+
+    def stats(self, X: CSR, resp: Resp) -> MultinomialStats:
         """Return the expected counts."""
         return MultinomialStats(counts.accumulate(X, resp))
 
@@ -68,7 +72,7 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
         """Return the log of the normalised expected counts and pseudo-counts."""
         return counts.log_table(stats.counts, self.alpha, self.precision)
 
-    def maximise(self, X: CSR, resp: Array, theta: Array | None = None) -> Array:
+    def maximise(self, X: CSR, resp: Resp, theta: Array | None = None) -> Array:
         """Return ``estimate(stats(X, resp))`` without a table of all counts."""
         return counts.maximise(X, resp, self.alpha, self.precision)
 

@@ -94,7 +94,44 @@ def fill_table(
     table: Array,
     n_components: int,
     first: int,
+) -> float: ...
+def set_bounds(scores: Array, columns: Array | None, level: Array, gaps: Array) -> None: ...
+def rises(before: Array, after: Array, lo: int, hi: int, rise: Array) -> None: ...
+def chances(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    table: Array,
+    rise: Array,
+    log_weights: Array,
+    allowed: Array | None,
+    blank: Array | None,
+    reach: float,
+    level: Array,
+    gaps: Array,
+    first: int,
+    offsets: Array,
+    units: Array,
+    found: Array,
+) -> int: ...
+def touch(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    rows: Array,
+    weights: Array,
+    lo: int,
+    hi: int,
+    sums: Array,
+    words: Array,
+) -> int: ...
+def collect(sums: Array, words: Array, found: Array, n: int) -> None: ...
+def fill_nothing(
+    lo: int, hi: int, alpha: float, scale: Array, floor: float, table: Array
 ) -> None: ...
+def fill_pairs(
+    words: Array, sums: Array, alpha: float, scale: Array, floor: float, j: int, table: Array
+) -> float: ...
 def table_sum(table: Array, lo: int, hi: int) -> float: ...
 def agglomerate(
     cells: Array, linkage: int, children: Array, distances: Array, sizes: Array

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coem.kernels import _compiled, counts, threads
+from coem.kernels import _compiled, counts, summing, threads
 from coem.typing import CSR, Array, Matrix, is_sparse
 
 CHUNK = 1024  # dense rows that are converted to float64 at a time
@@ -53,7 +53,7 @@ class Lloyd:
     def __init__(self, X: Matrix, parts: Sequence[tuple[slice, Matrix]], n_clusters: int) -> None:
         n, d = X.shape
         self.X = X
-        self._csr = counts.csr_arrays(X, d) if is_sparse(X) else None
+        self._csr = summing.csr_arrays(X, d) if is_sparse(X) else None
         self.parts = parts
         self.k = n_clusters
         self.labels = np.zeros(n, dtype=np.int32)
@@ -144,7 +144,7 @@ class Lloyd:
         moved = int((X.indptr[rows + 1] - X.indptr[rows]).sum())
         return DEAR * moved < self.sums.size
 
-    def _move(self, changes: _Changes, csr: counts.Triple, memory: Array) -> None:
+    def _move(self, changes: _Changes, csr: summing.Triple, memory: Array) -> None:
         """Move rows between sums, also in the memory of the table; each thread takes some words."""
         n_words = self.sums.shape[1]
         step = max(-(-n_words // PARTS), 1)

@@ -23,6 +23,7 @@ from coem.typing import Array
 Result = TypeVar("Result")
 
 PAUSE = 0.002  # seconds between two looks at work that was called off
+WORTH_KEEPING = 1 << 20  # bytes: malloc keeps less than that by itself
 WAVE = 16  # results per worker that may wait to be added
 
 
@@ -40,6 +41,21 @@ class Pool(Protocol):
 class _Loan:
     pool: Pool
     scratch: dict[str, Array] = field(default_factory=dict)
+    spare: Array | None = None  # bytes that nobody uses
+    ended: bool = False
+
+
+class _Lease:
+    """Memory of an array, which goes back to the loan when no array refers to it."""
+
+    def __init__(self, memory: Array, dtype: Any, loan: _Loan | None) -> None:
+        self.__array_interface__ = memory.view(dtype).__array_interface__
+        self._memory, self._loan = memory, loan
+        self.notes: dict[str, float] = {}
+
+    def __del__(self) -> None:
+        if self._loan is not None and not self._loan.ended:
+            self._loan.spare = self._memory
 
 
 _loan: ContextVar[_Loan | None] = ContextVar("coem_loan", default=None)
@@ -131,10 +147,12 @@ def aside(work: Callable[[], Result]) -> Result:
 @contextmanager
 def lend(pool: Pool) -> Iterator[None]:
     """Let the kernels use `pool` inside this context."""
-    token = _loan.set(_Loan(pool))
+    loan = _Loan(pool)
+    token = _loan.set(loan)
     try:
         yield
     finally:
+        loan.ended, loan.spare = True, None
         with suppress(ValueError):  # it is left in another context, where nothing was lent
             _loan.reset(token)
 
@@ -186,3 +204,28 @@ def scratch(name: str, shape: tuple[int, ...]) -> Array:
     if kept is None or kept.shape != shape:
         kept = loan.scratch[name] = np.empty(shape)
     return kept
+
+
+def recycled(size: int, dtype: Any) -> Array:
+    """Return a new array (size,) to be filled, whatever its contents are.
+
+    While an engine runs, its memory is that of the last such array of this size that nobody uses
+    any more. The system hands out pages of zeros, and to make them takes as long as to fill them.
+    """
+    loan = _loan.get()
+    n_bytes = size * np.dtype(dtype).itemsize
+    if loan is None or n_bytes < WORTH_KEEPING:
+        return np.asarray(_Lease(np.empty(n_bytes, dtype=np.uint8), dtype, None))
+    memory, loan.spare = loan.spare, None
+    if memory is None or memory.nbytes != n_bytes:
+        del memory  # before there is another one
+        memory = np.empty(n_bytes, dtype=np.uint8)
+    return np.asarray(_Lease(memory, dtype, loan))
+
+
+def notes(array: Array) -> dict[str, float]:
+    """Return what is known of the contents of a `recycled` array; a new dict for any other.
+
+    Whoever fills the array may note what others would have to compute. It ends with the array.
+    """
+    return array.base.notes if isinstance(array.base, _Lease) else {}

@@ -60,6 +60,16 @@ class Emissions:
             log_prob[blank] = 0.0
         return log_prob
 
+    def score_table(self, params: tuple[Theta | None, ...]) -> Array | None:
+        """Return the table whose product with rows is `log_prob`, if there is one view that has it.
+
+        See `Family.score_table`.
+        """
+        if len(self) > 1 or self.betas or params[0] is None:
+            return None
+        table: Array | None = self.families[0].score_table(params[0])
+        return table
+
     def log_prior(self, params: tuple[Theta, ...]) -> float:
         """Return the log prior density of the parameters of all views, each times its beta."""
         pairs = enumerate(zip(self.families, params, strict=True))

@@ -6,15 +6,26 @@ posterior rule. Each is a value with a small interface; this file only brings th
 
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
 
 from coem.coupling import CoEM, Coupling, Joint
 from coem.kernels import threads
+from coem.kernels.row_lists import RowLists
 from coem.latent.block import Block, Partition, fill_resp
 from coem.latent.emissions import Emissions
-from coem.latent.summaries import Look, Looks, MixtureSummary, compare, disagreement, mass_of
+from coem.latent.pruning import Bounds, Moved, worth_it
+from coem.latent.summaries import (
+    Look,
+    Looks,
+    MixtureSummary,
+    compare,
+    disagreement,
+    look_at,
+    mass_of,
+)
 from coem.latent.weights import GlobalWeights, Weights, safe_log
 from coem.posterior import Rule, Soft
 from coem.protocols import Clock, Value
@@ -80,6 +91,7 @@ class MixtureState:
     version: tuple[int, ...]  # of the parameters behind every slot
     params: tuple[Theta | None, ...]  # those behind the slots that the next M step needs
     looks: tuple[Look | None, ...]  # what the E step saw in every slot; None for a given start
+    bounds: Bounds | None = None  # of the scores of rows, where many components can be left out
 
 
 @dataclass(frozen=True)
@@ -137,16 +149,22 @@ class Mixture:
         stale = [s for s, number in enumerate(versions) if state.version[s] != number]
         if not stale:
             return state
-        state = self._compact(state)
+        params = self.emissions.needed(theta.params)
+        state = replace(self._compact(state), version=versions, params=params)
+        table = self._table(part, theta, clock.betas[0])
+        moved = None
+        if table is not None and state.bounds is not None:
+            moved = state.bounds.under(part, table)
+        if moved is not None:
+            return self._infer_few(part, theta, clock.betas[0], state, moved)
+        state = self._with_bounds(part, state, table)
 
         def work(block: Block) -> Looks:
             looks = (self._infer_slot(block, theta, s, clock.betas[s], state) for s in stale)
             return Looks(tuple(looks))
 
         new = dict(zip(stale, threads.add_up(work, part.blocks).slots, strict=True))
-        looks = tuple(new.get(s, look) for s, look in enumerate(state.looks))
-        params = self.emissions.needed(theta.params)
-        return replace(state, version=versions, params=params, looks=looks)
+        return replace(state, looks=tuple(new.get(s, look) for s, look in enumerate(state.looks)))
 
     def _new_state(self, part: Partition) -> MixtureState:
         """Return a state that is stale, or the given start of views without parameters."""
@@ -171,6 +189,44 @@ class Mixture:
         resp = self.rule.compact(state.resp.shape)
         return state if resp is None else replace(state, resp=resp)
 
+    def _table(self, part: Partition, theta: MixtureTheta, beta: float) -> Array | None:
+        """Return the table of scores if components may be left out, and that can save time."""
+        if self.n_turns > 1 or self.dtype != np.float32:
+            return None
+        table = self.emissions.score_table(theta.params)
+        if table is None or self.rule.reach(beta, self.n_components) is None:
+            return None
+        return table if worth_it(part, table) else None
+
+    def _with_bounds(
+        self, part: Partition, state: MixtureState, table: Array | None
+    ) -> MixtureState:
+        """Return the state with memory for all responsibilities, and bounds if there is a table."""
+        resp = state.resp
+        if isinstance(resp, RowLists):
+            resp = np.empty(resp.shape, dtype=self.dtype)
+        bounds = None if table is None else Bounds.new(part, table, state.bounds)
+        return replace(state, resp=resp, bounds=bounds)
+
+    def _infer_few(
+        self, part: Partition, theta: MixtureTheta, beta: float, state: MixtureState, moved: Moved
+    ) -> MixtureState:
+        """Return the new state of one slot; a row has scores of the components that can matter."""
+        log_weights = theta.log_weights[0]
+        reach = self.rule.reach(beta, self.n_components)
+        assert reach is not None
+
+        def work(block: Block) -> tuple[Look, RowLists]:
+            chances = moved.chances(block, log_weights, reach)
+            result = chances.posterior(self.rule, beta, self.n_components)
+            state.evidence[0, block.rows] = result.evidence
+            return look_at(block, result, block.row_weight()), result.resp
+
+        parts = threads.spread(work, part.blocks)
+        resp = replace(RowLists.joined([lists for _, lists in parts]), slots=True)
+        look = reduce(add, [look for look, _ in parts])
+        return replace(state, resp=resp, looks=(look,), bounds=moved.bounds)
+
     def _infer_slot(
         self, block: Block, theta: MixtureTheta, s: int, beta: float, state: MixtureState
     ) -> Look:
@@ -178,6 +234,8 @@ class Mixture:
         views = self.slots[s]
         parts = [self.emissions.log_prob(block, theta.of_view(v), v) for v in views]
         log_weights = theta.log_weights[views[0]]
+        if state.bounds is not None:
+            state.bounds.note(block, parts[0])
         result = self.rule.apply(
             reduce(np.add, parts),  # all views together (2005, Eq. 19) if they share a posterior
             log_weights,
@@ -188,14 +246,8 @@ class Mixture:
         state.evidence[s, block.rows] = result.evidence
         if state.log_posterior is not None:
             state.log_posterior[s, block.rows] = result.log_posterior
-        weight = block.row_weight()
-        own = weight if self.n_turns == 1 else block.view_weight(views[0])
-        return Look(
-            float(own @ result.objective),
-            float(weight @ result.evidence),
-            mass_of(block, result.resp, own),
-            *disagreement(block, log_weights, parts),
-        )
+        own = block.row_weight() if self.n_turns == 1 else block.view_weight(views[0])
+        return look_at(block, result, own, disagreement(block, log_weights, parts))
 
     def summarise(
         self, part: Partition, theta: MixtureTheta, clock: Clock, state: MixtureState

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -24,6 +24,36 @@ class Look(Stats):
     dissent: float  # between the views that share the slot
     agreeing: float
     comparable: float
+
+
+class Seen(Protocol):
+    """The posterior of the rows of a block."""
+
+    @property
+    def resp(self) -> Resp:
+        """Responsibilities (n, k)."""
+        ...
+
+    @property
+    def evidence(self) -> Array:
+        """Log likelihoods (n,)."""
+        ...
+
+    @property
+    def objective(self) -> Array:
+        """What the rule maximises (n,)."""
+        ...
+
+
+def look_at(
+    block: Block, seen: Seen, own: Array, apart: tuple[float, float, float] = (0.0, 0.0, 0.0)
+) -> Look:
+    """Return the results of the E step of a block; `own` are the weights of rows in the slot.
+
+    `apart` is the `disagreement` of the views.
+    """
+    evidence = float(block.row_weight() @ seen.evidence)
+    return Look(float(own @ seen.objective), evidence, mass_of(block, seen.resp, own), *apart)
 
 
 @dataclass(frozen=True)
