@@ -16,7 +16,7 @@ from coem.kernels import threads
 from coem.kernels.row_lists import RowLists
 from coem.latent.block import Block, Partition, fill_resp
 from coem.latent.emissions import Emissions
-from coem.latent.pruning import Bounds, Moved, worth_it
+from coem.latent.pruning import Bounds, of_all, worth_it
 from coem.latent.summaries import (
     Look,
     Looks,
@@ -152,12 +152,9 @@ class Mixture:
         params = self.emissions.needed(theta.params)
         state = replace(self._compact(state), version=versions, params=params)
         table = self._table(part, theta, clock.betas[0])
-        moved = None
-        if table is not None and state.bounds is not None:
-            moved = state.bounds.under(part, table)
-        if moved is not None:
-            return self._infer_few(part, theta, clock.betas[0], state, moved)
-        state = self._with_bounds(part, state, table)
+        if table is not None:
+            return self._infer_few(part, theta, clock.betas[0], state, table)
+        state = self._with_room(state)
 
         def work(block: Block) -> Looks:
             looks = (self._infer_slot(block, theta, s, clock.betas[s], state) for s in stale)
@@ -198,34 +195,39 @@ class Mixture:
             return None
         return table if worth_it(part, table) else None
 
-    def _with_bounds(
-        self, part: Partition, state: MixtureState, table: Array | None
-    ) -> MixtureState:
-        """Return the state with memory for all responsibilities, and bounds if there is a table."""
-        resp = state.resp
-        if isinstance(resp, RowLists):
-            resp = np.empty(resp.shape, dtype=self.dtype)
-        bounds = None if table is None else Bounds.new(part, table, state.bounds)
-        return replace(state, resp=resp, bounds=bounds)
+    def _with_room(self, state: MixtureState) -> MixtureState:
+        """Return the state with memory for all responsibilities, and without bounds."""
+        if not isinstance(state.resp, RowLists):
+            return state
+        return replace(state, resp=np.empty(state.resp.shape, dtype=self.dtype), bounds=None)
 
     def _infer_few(
-        self, part: Partition, theta: MixtureTheta, beta: float, state: MixtureState, moved: Moved
+        self, part: Partition, theta: MixtureTheta, beta: float, state: MixtureState, table: Array
     ) -> MixtureState:
         """Return the new state of one slot; a row has scores of the components that can matter."""
-        log_weights = theta.log_weights[0]
-        reach = self.rule.reach(beta, self.n_components)
+        log_weights, k = theta.log_weights[0], self.n_components
+        reach = self.rule.reach(beta, k)
         assert reach is not None
+        moved = None if state.bounds is None else state.bounds.under(part, table)
+        bounds = Bounds.new(part, table, state.bounds) if moved is None else moved.bounds
 
         def work(block: Block) -> tuple[Look, RowLists]:
-            chances = moved.chances(block, log_weights, reach)
-            result = chances.posterior(self.rule, beta, self.n_components)
-            state.evidence[0, block.rows] = result.evidence
-            return look_at(block, result, block.row_weight()), result.resp
+            few = None
+            if moved is not None:
+                chances = moved.chances(block, log_weights, reach)
+                few = None if chances.are_many(k) else chances.posterior(self.rule, beta, k)
+            if few is None:
+                log_prob = self.emissions.log_prob(block, theta.of_view(0), 0)
+                if moved is None:
+                    bounds.note(block, log_prob)
+                few = of_all(log_prob + log_weights, self.rule, beta, reach, block.allowed)
+            state.evidence[0, block.rows] = few.evidence
+            return look_at(block, few, block.row_weight()), few.resp
 
         parts = threads.spread(work, part.blocks)
         resp = replace(RowLists.joined([lists for _, lists in parts]), slots=True)
         look = reduce(add, [look for look, _ in parts])
-        return replace(state, resp=resp, looks=(look,), bounds=moved.bounds)
+        return replace(state, resp=resp, looks=(look,), bounds=bounds)
 
     def _infer_slot(
         self, block: Block, theta: MixtureTheta, s: int, beta: float, state: MixtureState
@@ -234,8 +236,6 @@ class Mixture:
         views = self.slots[s]
         parts = [self.emissions.log_prob(block, theta.of_view(v), v) for v in views]
         log_weights = theta.log_weights[views[0]]
-        if state.bounds is not None:
-            state.bounds.note(block, parts[0])
         result = self.rule.apply(
             reduce(np.add, parts),  # all views together (2005, Eq. 19) if they share a posterior
             log_weights,

@@ -6,7 +6,9 @@ component. Late in a fit few components change, so most bounds rule their compon
 has exact scores of the few that are left. Scores of components that rose far are computed again
 for all rows, which makes their bounds tight.
 
-What is left out has, all together, less than 1e-9 of its row (`Rule.reach`).
+What is left out has, all together, less than 1e-9 of its row (`Rule.reach`). Which components are
+left follows from the parameters alone, not from the bounds: of all that are not ruled out, those
+out of reach of the best are dropped as well. So a state that is made again has the same bits.
 """
 
 from collections.abc import Iterator
@@ -24,6 +26,7 @@ from coem.typing import Array, is_sparse
 
 FEWEST = 128  # components: with fewer, scoring all of them costs less than bounds
 FULL = 8  # non-zeros a word: with fewer, comparing tables costs as much as scores
+MANY = 4  # rows that have more than one in so many components are scored as a whole
 NATS = 4.0  # what the bound of a mean row may rise by before its scores are computed again
 
 
@@ -95,7 +98,7 @@ class Moved:
             allowed=block.allowed,
             blank=blank,
         )
-        return Chances(*found)
+        return Chances(*found).within(reach)
 
 
 class Chances(NamedTuple):
@@ -104,6 +107,33 @@ class Chances(NamedTuple):
     offsets: Array
     units: Array
     joint: Array
+
+    @classmethod
+    def of_all(cls, joint: Array, reach: float) -> Self:
+        """Return the components of rows that are in reach of the best, of all scores (n, k)."""
+        n, k = joint.shape
+        near = joint >= joint.max(axis=1, keepdims=True) - reach
+        width = -(-k // LANES)
+        padded = np.zeros((n, width * LANES), dtype=bool)
+        padded[:, :k] = near
+        rows, units = np.nonzero(padded.reshape(n, width, LANES).any(axis=2))
+        columns = units[:, np.newaxis] * LANES + np.arange(LANES)
+        there = padded[rows[:, np.newaxis], columns]
+        values = joint[rows[:, np.newaxis], np.minimum(columns, k - 1)]
+        return cls(_offsets(rows, n), units.astype(np.int32), np.where(there, values, -np.inf))
+
+    def within(self, reach: float) -> "Chances":
+        """Return the components that are in reach of the best of their row."""
+        lengths = np.diff(self.offsets)
+        best = np.maximum.reduceat(self.joint.max(axis=1), self.offsets[:-1])
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        joint = np.where(self.joint >= best[rows, np.newaxis] - reach, self.joint, -np.inf)
+        kept = np.isfinite(joint).any(axis=1)
+        return Chances(_offsets(rows[kept], len(lengths)), self.units[kept], joint[kept])
+
+    def are_many(self, n_components: int) -> bool:
+        """Tell whether rows have so many components that lists of them do not pay."""
+        return MANY * self.joint.size > (len(self.offsets) - 1) * n_components
 
     def posterior(self, rule: Rule, beta: float, n_components: int) -> "FewPosterior":
         """Apply a rule to the components that can matter, to rows with about as many at a time."""
@@ -148,15 +178,39 @@ class FewPosterior(NamedTuple):
     objective: Array
 
 
+def of_all(
+    joint: Array, rule: Rule, beta: float, reach: float, allowed: Array | None
+) -> FewPosterior:
+    """Return the posterior of rows, from the log joints (n, k) of all components.
+
+    It equals the posterior from the components that bounds leave, bit by bit.
+    """
+    n, k = joint.shape
+    if allowed is not None:
+        joint = np.where(allowed, joint, -np.inf)
+    chances = Chances.of_all(joint, reach)
+    if not chances.are_many(k):
+        return chances.posterior(rule, beta, k)
+    resp = np.empty(joint.shape, dtype=np.float32)
+    result = rule.apply(joint, np.zeros(k), beta=beta, out=resp)
+    rows, components = np.nonzero(resp)
+    lists = RowLists(_offsets(rows, n), components.astype(np.int32), resp[rows, components], k)
+    return FewPosterior(lists, result.evidence, result.objective)
+
+
+def _offsets(rows: Array, n: int) -> Array:
+    """Return where the entries of each of `n` rows begin, if those of a row are side by side."""
+    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
+
+
 def _lists(parts: list[tuple[Array, Array, Array]], n: int, k: int) -> RowLists:
     """Return entries (row, component, value) as lists, in the order of the rows."""
     rows, components, values = (
         np.concatenate([part[i] for part in parts]) if parts else np.empty(0) for i in range(3)
     )
     order = np.argsort(rows, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows.astype(np.int64), minlength=n))])
     return RowLists(
-        offsets.astype(np.int64),
+        _offsets(rows.astype(np.int64), n),
         components[order].astype(np.int32),
         values[order].astype(np.float32, copy=False),
         k,
