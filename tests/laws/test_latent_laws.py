@@ -147,9 +147,11 @@ def traffic():
 
 MIXTURES = {
     f"mixture {coupling} {rule} {weights} {start}": (coupling, rule, weights, start)
-    for coupling, rule, weights, start in pairwise(
-        COUPLINGS, RULES, WEIGHTS, ("shares", "labels", "parameters")
-    )
+    for coupling, rule, weights, start in [
+        *pairwise(COUPLINGS, RULES, WEIGHTS, ("shares", "labels", "parameters")),
+        ("co-em", "soft", "global", "parameters"),  # which other laws use, too
+        ("joint", "soft", "uniform", "parameters"),
+    ]
 }
 CASES = {
     **{name: lambda c=case: mixture(*c[:3], start=c[3]) for name, case in MIXTURES.items()},
