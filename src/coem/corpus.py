@@ -52,7 +52,7 @@ class Shard:
         return Views._of({view.name: self._matrix(view) for view in self.views})
 
     def read_rows(self, rows: Rows) -> Views:
-        """Return some rows of the views; a slice is mapped and not copied."""
+        """Return some rows of the views."""
         return self.read()[rows]
 
     @property
@@ -199,8 +199,11 @@ class Corpus:
         return Corpus(self.path, names)
 
     def rows(self, lo: int, hi: int) -> Views:
-        """Return rows `lo` to `hi`; those of one shard are mapped and not copied."""
-        pieces = [shard.read_rows(slice(a, b)) for shard, a, b in self._spans(lo, hi)]
+        """Return rows `lo` to `hi`; all rows of one shard are mapped and not copied."""
+        pieces = [
+            shard.read() if b - a == shard.n_rows else shard.read_rows(slice(a, b))
+            for shard, a, b in self._spans(lo, hi)
+        ]
         return pieces[0] if len(pieces) == 1 else stacked(pieces)
 
     def take(self, rows: Array) -> Views:
@@ -235,14 +238,17 @@ class Corpus:
             best = drawn[kept], rows[kept]
         return np.sort(best[1])
 
-    def load(self, most: int = MOST_IN_MEMORY, *, what: str = "this model") -> Views:
+    def load(self, most: int | None = None, *, what: str = "this model") -> Views:
         """Return all rows in memory.
+
+        `most` is by default 2**32, and `what` needs the rows.
 
         Raises
         ------
         ValueError
             If they would take more than `most` bytes.
         """
+        most = MOST_IN_MEMORY if most is None else most
         if self.n_bytes > most:
             raise ValueError(
                 f"{what} needs all rows in memory, and those of {self.path} take "
