@@ -67,7 +67,7 @@ class Shard:
         return Views._of(matrices)
 
     def read_rows(self, rows: Rows) -> Views:
-        """Return some rows of the views; a slice is mapped and not copied."""
+        """Return some rows of the views."""
         return self.read()[rows]
 
     def load(self) -> Views:

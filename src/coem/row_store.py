@@ -104,8 +104,11 @@ class RowStore(ABC):
         return self.take(np.arange(len(self))[key])
 
     def rows(self, lo: int, hi: int) -> Views:
-        """Return rows `lo` to `hi`; those of one shard of a corpus are mapped and not copied."""
-        pieces = [shard.read_rows(slice(a, b)) for shard, a, b in self._spans(lo, hi)]
+        """Return rows `lo` to `hi`; all rows of one shard of a corpus are mapped and not copied."""
+        pieces = [
+            shard.read() if b - a == shard.n_rows else shard.read_rows(slice(a, b))
+            for shard, a, b in self._spans(lo, hi)
+        ]
         return pieces[0] if len(pieces) == 1 else stacked(pieces)
 
     def take(self, rows: Array) -> Views:
@@ -136,14 +139,17 @@ class RowStore(ABC):
             best = best[0][kept], best[1][kept]
         return np.sort(best[1])
 
-    def load(self, most: int = MOST_IN_MEMORY, *, what: str = "this model") -> Views:
+    def load(self, most: int | None = None, *, what: str = "this model") -> Views:
         """Return all rows in memory.
+
+        `most` is by default 2**32, and `what` needs the rows.
 
         Raises
         ------
         ValueError
             If they would take more than `most` bytes.
         """
+        most = MOST_IN_MEMORY if most is None else most
         if self.n_bytes > most:
             raise ValueError(
                 f"{what} needs all rows in memory, and those of {self!r} take "

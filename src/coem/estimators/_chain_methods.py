@@ -29,7 +29,7 @@ class ChainMethods(FeatureMethods, ChainModel):
 
         Parameters
         ----------
-        X : matrix or Views, or list of them
+        X : matrix, Views or Corpus, or list of matrices or Views
             Sequences, as in `fit`.
         lengths : array-like of int, optional
             Number of rows of each sequence.
@@ -130,7 +130,7 @@ class ChainMethods(FeatureMethods, ChainModel):
 
         Parameters
         ----------
-        X : matrix or Views, or list of them
+        X : matrix, Views or Corpus, or list of matrices or Views
             Sequences, as in `fit`.
         lengths : array-like of int, optional
             Number of rows of each sequence.

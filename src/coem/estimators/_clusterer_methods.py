@@ -62,7 +62,7 @@ class ClustererMethods(MixtureMethods):
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
+        X : matrix, list, dict, Views or Corpus
             Rows with the views of `fit`.
         others : sequence of arrays of shape (n_rows,)
             Groups of these rows in other groupings, one at least; their numbers need not match.

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from coem.checks import check_dtype, check_flag, check_folder, check_number, check_workers
+from coem.corpus import Corpus
 from coem.engine import LocalEngine
 from coem.estimators._count_journal import Candidate, Theta
 from coem.estimators._count_task import CountLatent, CountTask, Couple
@@ -97,6 +98,11 @@ class CountModel(Saves, KeepsInit, BaseEstimator):
 
     def _read_counts(self, X: Any, *, reset: bool) -> Matrix:
         """Return checked counts."""
+        if isinstance(X, Corpus) and len(X.names) > 1:
+            raise ValueError(
+                f"{type(self).__name__} takes one view of a corpus, which has {list(X.names)}; "
+                f"choose one, such as corpus[[{X.names[0]!r}]]"
+            )
         views = read_views(self, X, reset=reset)
         return check_counts(views[views.names[0]], "X")
 

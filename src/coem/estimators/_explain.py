@@ -23,7 +23,7 @@ class ExplainMixin(BaseMixture):
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
+        X : matrix, list, dict, Views or Corpus
             Rows with the views of `fit`.
 
         Returns

@@ -27,7 +27,7 @@ class MixtureMethods(FeatureMethods, BaseMixture):
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
+        X : matrix, list, dict, Views or Corpus
             Rows with the views of `fit`.
 
         Returns
@@ -54,7 +54,7 @@ class MixtureMethods(FeatureMethods, BaseMixture):
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
+        X : matrix, list, dict, Views or Corpus
             Rows with the views of `fit`.
 
         Returns

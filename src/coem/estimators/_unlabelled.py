@@ -126,7 +126,7 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
+        X : matrix, list, dict, Views or Corpus
             Rows with one or several views.
         seeds : sequence of int
             The values of `random_state` that will be asked for.

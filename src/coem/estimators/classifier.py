@@ -98,7 +98,8 @@ class MixtureClassifier(ClassifierFit, ClassifierMixin, OnlineMixin, MixtureMeth
         With ``calibrate=True``: `inverse_temperature`, and the expected calibration error and the
         log loss on held-out rows, before and after.
     weights_, theta_, families_, family_reasons_, objective_, history_, runs_, silent_views_,
-    shared_information_, view_betas_ (all 1), collapsed_, n_iter_, converged_
+    shared_information_, view_betas_ (all 1), collapsed_, n_start_rows_ (rows with labels), n_iter_,
+    converged_
         As for `MixtureClusterer`.
 
     Examples
@@ -179,7 +180,7 @@ class MixtureClassifier(ClassifierFit, ClassifierMixin, OnlineMixin, MixtureMeth
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
+        X : matrix, list, dict, Views or Corpus
             Rows with one or several views.
         y : array of shape (n_rows,)
             Labels; -1, None, NaN or "" for a row without a label. A set holds the classes that a
@@ -197,7 +198,7 @@ class MixtureClassifier(ClassifierFit, ClassifierMixin, OnlineMixin, MixtureMeth
         knowledge = read_knowledge(y, len(views))
         if not knowledge.certainty.any():
             raise ValueError("y has no labelled row; label some, or use MixtureClusterer")
-        for name in ("cv_results_", "calibration_"):  # of an earlier fit with other parameters
+        for name in ("cv_results_", "calibration_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         self.classes_, weight = knowledge.classes, check_weight(sample_weight, views)
         kept, sizes = kept_choices(self, views, knowledge, weight), self.components_per_class
@@ -239,7 +240,6 @@ class MixtureClassifier(ClassifierFit, ClassifierMixin, OnlineMixin, MixtureMeth
             The estimator.
         """
         if classes is not None:
-            fitted = hasattr(self, "classes_")
-            seen = (self.classes_ if fitted else read_knowledge(y, None).classes).tolist()
-            check_classes(np.asarray(classes).tolist(), seen)
+            seen = self.classes_ if hasattr(self, "classes_") else read_knowledge(y, None).classes
+            check_classes(np.asarray(classes).tolist(), seen.tolist())
         return self._partial_fit(X, y, sample_weight)

@@ -132,6 +132,9 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, ClustererMethods):
     runs_ : list of records
         One per restart: `seed`, `objective`, `n_iter`, `converged`, `seconds`, `silent_views`,
         `view_betas`.
+    n_start_rows_ : int
+        Number of rows that the starts were drawn from: all rows, or, for a corpus of more than
+        20,000 rows, a sample that is drawn by their content ("random" takes all rows).
     transition_ : list of records
         With `coupling_of_runs`, the transitions: `coupling` (its number), `run` (the run that
         learns) and `other` (the run that it learns from), `through` ("rows"), `matrix`
@@ -239,7 +242,7 @@ class MixtureClusterer(UnlabelledMixture, OnlineMixin, ClustererMethods):
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
+        X : matrix, list, dict, Views or Corpus
             Rows with one or several views.
         y : ignored
             Accepted because scikit-learn passes it.

@@ -102,6 +102,9 @@ class HiddenMarkovModel(ChainOnline):
         ``history_.to_frame()`` returns a DataFrame.
     runs_ : list of records
         One per restart: `seed`, `objective`, `n_iter`, `converged`, `seconds`.
+    n_start_rows_ : int
+        Number of rows that the starts were drawn from: all rows, or those of some sequences of a
+        large corpus, which are drawn by their content.
     collapsed_ : dict
         View -> states whose rows do not vary in some direction in which all rows do. A Gaussian
         family keeps their variance at the least that is allowed; see its notes.
@@ -184,9 +187,9 @@ class HiddenMarkovModel(ChainOnline):
 
         Parameters
         ----------
-        X : matrix or Views, or list of them
+        X : matrix, Views or Corpus, or list of matrices or Views
             The rows of all sequences, one sequence after the other; or a list with one matrix,
-            dict or `Views` per sequence.
+            dict or `Views` per sequence. A corpus is read a few whole sequences at a time.
         y : array of shape (n_rows,), or list of arrays, optional
             The states of rows that are known, and -1 for the others. Known states stay fixed. A
             list has one array per sequence, or None for a sequence without labels.

@@ -175,7 +175,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
+        X : matrix, list, dict, Views or Corpus
             Rows with one or several views.
         y : array of shape (n_rows,)
             Labels, as for `MixtureClassifier`. Every class needs a row that has it alone.
@@ -260,7 +260,7 @@ class PooledClassifier(Saves, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
+        X : matrix, list, dict, Views or Corpus
             Rows with the views of `fit`.
 
         Returns

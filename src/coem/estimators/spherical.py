@@ -153,7 +153,7 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
+        X : matrix, list, dict, Views or Corpus
             Rows with one or several views.
         y : ignored
             Accepted because scikit-learn passes it.
@@ -179,7 +179,7 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
         Parameters
         ----------
-        X : matrix, list, dict or Views
+        X : matrix, list, dict, Views or Corpus
             Rows with the views of `fit`.
 
         Returns
