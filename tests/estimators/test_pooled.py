@@ -404,7 +404,6 @@ def test_loose_labels_teach_the_mixture_alone():
         ({"mixture": LogisticRegression()}, "mixture must be None or a MixtureClassifier"),
         ({"mixture": MixtureClassifier(calibrate=True)}, "calibrate=True cannot be used"),
         ({"mixture": MixtureClassifier(components_per_class="cv")}, "components_per_class='cv'"),
-        ({"mixture": MixtureClassifier(checkpoint="x")}, "checkpoint='x' cannot be used"),
     ],
 )
 def test_wrong_parameters_are_named(params, match):
