@@ -104,7 +104,7 @@ def kept_state(table):
     [
         (("--seed", "5"), "seed was 0 and is 5"),
         (("-k", "4"), "k was 3 and is 4"),
-        (("--max-iter", "7"), "max_iter was 200 and is 7"),
+        (("--max-iter", "7"), "--max-iter was 200 and is 7"),
     ],
 )
 def test_another_run_is_refused(more, message, kept_state, coem):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import coem.corpus as module
+import coem.row_store as module
 from coem import (
     AspectModel,
     MixtureClassifier,

@@ -178,10 +178,6 @@ def test_what_has_no_rows_in_common_is_refused(a, b, X, words):
         ({"coupling_of_runs": 3}, "coupling_of_runs must be"),
         ({"n_init": 1}, "needs at least two runs: set n_init to 4"),
         ({"init": np.ones((120, K))}, "needs at least two runs"),
-        (
-            {"checkpoint": "somewhere"},
-            "checkpoint works only with runs that do not depend on each other",
-        ),
     ],
 )
 def test_what_cannot_be_coupled_is_refused_before_any_work(bad, words):

@@ -409,11 +409,6 @@ def test_nothing_is_tested():
         MixtureClassifier(cv=None).fit(X, PARTLY)
 
 
-def test_a_choice_keeps_no_checkpoint(tmp_path):
-    with pytest.raises(ValueError, match="checkpoint keeps one fit"):
-        MixtureClassifier(components_per_class="cv", checkpoint=tmp_path).fit(X, PARTLY)
-
-
 def test_explain_and_predict_agree():
     model = MixtureClassifier(components_per_class=4, random_state=0, tol=1e-3).fit(X, PARTLY)
     rows = X[:40]
