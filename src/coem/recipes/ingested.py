@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -89,10 +89,9 @@ def _ambiguous(
     column: str, tables: Iterable[Any], base: Corpus | None, place: Callable[[int], str]
 ) -> tuple[str, bool] | None:
     """Return why ids cannot tell rows apart, and whether one is empty; None if they can."""
-    old = [] if base is None else [shard.table([column]) for shard in base.shards]
-    n_old = sum(table.num_rows for table in old)
+    n_old = 0 if base is None else len(base)
     hashes, first = [], 0
-    for table in (*old, *tables):
+    for table in _both(column, base, tables):
         ids = _as_text(table.column(column))
         empty = next((i for i, name in enumerate(ids) if not name), None)
         if empty is not None and first >= n_old:
@@ -102,12 +101,18 @@ def _ambiguous(
     every = np.concatenate(hashes)
     every.sort()
     twice = set(every[:-1][every[1:] == every[:-1]].tolist())
-    return _twice(column, (old, tables), twice, n_old, place) if twice else None
+    return _twice(_both(column, base, tables), column, twice, n_old, place) if twice else None
+
+
+def _both(column: str, base: Corpus | None, tables: Iterable[Any]) -> Iterator[Any]:
+    """Return the tables of a corpus and the new ones; one at a time is in memory."""
+    yield from () if base is None else (shard.table([column]) for shard in base.shards)
+    yield from tables
 
 
 def _twice(
+    tables: Iterable[Any],
     column: str,
-    tables: tuple[Iterable[Any], Iterable[Any]],
     twice: set[int],
     n_old: int,
     place: Callable[[int], str],
@@ -115,7 +120,7 @@ def _twice(
     """Return which rows have one id, among those whose hash is there twice."""
     seen: dict[str, int] = {}
     first = 0
-    for table in (*tables[0], *tables[1]):
+    for table in tables:
         for row, name in enumerate(_as_text(table.column(column)), start=first):
             if hash(name) not in twice:
                 continue
