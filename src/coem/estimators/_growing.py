@@ -1,9 +1,12 @@
 """Mixtures that get more components while they learn from batches."""
 
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import logsumexp
 
 from coem.checks import check_weight, undo_on_error
 from coem.estimators._online import OnlineMixin
@@ -11,10 +14,15 @@ from coem.estimators._views_model import laid_out
 from coem.families.base import stack
 from coem.latent.block import Partition
 from coem.latent.mixture import Expected, Mixture, MixtureTheta
+from coem.latent.weights import safe_log
 from coem.online import Running, begin
 from coem.schedules import as_step
-from coem.typing import Array
+from coem.typing import Array, Theta, is_sparse
 from coem.views import as_views
+
+NO_STATISTICS = (
+    "{} needs running statistics: call partial_fit, or start_batches with the rows of fit, first"
+)
 
 
 class GrowingMixin(OnlineMixin):
@@ -91,10 +99,7 @@ class GrowingMixin(OnlineMixin):
         """
         rows, weight = self._part(X), check_weight(sample_weight, as_views(X))
         if self._stats is None:
-            raise ValueError(
-                "add_components needs running statistics: call partial_fit, or start_batches with "
-                "the rows of fit, first"
-            )
+            raise ValueError(NO_STATISTICS.format("add_components"))
         start = _checked(start, rows.n_rows, self.n_components)
         n_new = int(start.max(initial=self.n_components - 1)) + 1 - self.n_components
         if not n_new:
@@ -104,6 +109,48 @@ class GrowingMixin(OnlineMixin):
             stats, theta, n_rows = self._new(mixture, rows, weight, start - self.n_components)
         self._join(theta, stats, n_rows)
         return self
+
+    def gain_over_one(self, X: Any) -> Array:
+        """Return how much better the mixture explains rows than a single component would.
+
+        The single component has the statistics of all components together. A row that resembles
+        one of the components has a large gain. A row of a new kind has none, however frequent or
+        rare its features are.
+
+        Parameters
+        ----------
+        X : matrix, list, dict or Views
+            Rows with the views of `fit`.
+
+        Returns
+        -------
+        gain : ndarray of shape (n_rows, n_views)
+            Difference of the log likelihoods, for rows of counts per count. NaN where a view is
+            empty.
+        """
+        part, mixture = self._part(X), self._mixture()
+        if self._stats is None:
+            raise ValueError(NO_STATISTICS.format("gain_over_one"))
+        found = np.full((part.n_rows, part.n_views), np.nan)
+        with self._engine():
+            for turn, views in enumerate(mixture.slots):
+                for v in views:
+                    stats = self._stats.stats[turn].views[v]
+                    assert stats is not None
+                    one = reduce(add, stats.apart(self.n_components))
+                    found[:, v] = self._gain(part, v, mixture.emissions.estimate(v, one))
+        return found
+
+    def _gain(self, part: Partition, v: int, one: Theta) -> Array:
+        """Return the gain of the rows in one view over the parameters of a single component."""
+        name = self.view_names_[v]
+        family, X = self.families_[name], part.views[v]
+        weights = safe_log(self.view_weights_[v])
+        gain = logsumexp(family.log_prob(X, self.theta_[name]) + weights, axis=1)
+        gain = gain - family.log_prob(X, one)[:, 0]
+        if is_sparse(X):
+            gain /= np.maximum(np.asarray(X.sum(axis=1)).ravel(), 1.0)
+        return np.where(part.empty[:, v], np.nan, gain) if part.empty is not None else gain
 
     def _new(
         self, mixture: Mixture, rows: Partition, weight: Array | None, start: Array

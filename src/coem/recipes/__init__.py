@@ -15,15 +15,17 @@ if TYPE_CHECKING:
     from coem.recipes.result import Result
     from coem.recipes.segmenting import segment
     from coem.recipes.sizes import how_many
+    from coem.recipes.streaming import stream
     from coem.recipes.topics_of import topics
 
-__all__ = ["cluster", "classify", "topics", "segment", "how_many", "Result", "Listener"]
+__all__ = ["cluster", "classify", "topics", "segment", "stream", "how_many", "Result", "Listener"]
 
 _HOMES = {
     "cluster": "clustering",
     "classify": "classifying",
     "topics": "topics_of",
     "segment": "segmenting",
+    "stream": "streaming",
     "how_many": "sizes",
     "Result": "result",
     "Listener": "listener",
