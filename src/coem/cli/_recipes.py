@@ -16,7 +16,7 @@ from coem.recipes.run_file import FILES, REPORT, RUN
 
 # Options that are no matter of what is found.
 OWN = {"source", "out", "force", "form", "no_report", "full", "safe_csv"}
-OWN |= {"strict", "as_json", "quiet"}
+OWN |= {"strict", "as_json", "quiet", "stream", "batch"}
 
 
 def arguments(options: dict[str, Any]) -> dict[str, Any]:

@@ -121,8 +121,8 @@ class StreamFolder:
         (_, reader), (_, model) = pipeline.steps
         window = self.path / RECENT.format(state["recent"])
         tables = (parquet.read_table(path) for path in (self.path / REFERENCE, window))
-        settings, column = {**told["arguments"], **self.given}, told["stream"]["id"]
-        settings["stop_words"] = told["arguments"]["stop_words"]
+        settings = told["arguments"] | {"threads": self.given["threads"]}
+        column = told["stream"]["id"]
         counts = Counts(**state["counts"])
         return Groups(settings, reader, model, state["names"], column, *tables, counts)
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from coem.io.json_lines import as_column
 from coem.recipes.clustering import cluster
+from coem.recipes.dates import dates_of
 from coem.recipes.documents import Documents
 from coem.recipes.listener import Listener
 from coem.recipes.novelty import LEAST_REFERENCE, new_groups
@@ -200,6 +201,7 @@ class Groups:
             self.settings,
             heading=f"{called}: {so_far}, the last {len(documents):,} of them here",
             naming=naming or Naming(tuple(self.names)),
+            dates=dates_of(documents, self.settings["date"]),
         )
 
 

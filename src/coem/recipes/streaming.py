@@ -22,6 +22,7 @@ from coem.recipes.stream_state import Batch, Groups, first_batch
 from coem.text import as_arrow
 
 BATCH = 1000  # documents of a pipe
+MOST_NOTES = 1000  # that a listener keeps: a stream has no end
 READING = ("encoding", "delimiter", "sheet", "skip_bad")
 # Parameters of `cluster` that a stream has no use for, and why.
 REFUSED = {
@@ -180,6 +181,7 @@ class _Work:
             if self.folder is not None:
                 self.folder.commit(self.groups, found, self.inputs)
         self._say(found, self.groups)
+        del self.listener.notes[:-MOST_NOTES]
         return found, _late(heard)
 
     def finish(self) -> None:
