@@ -8,7 +8,6 @@ from typing import Any
 from coem.cli._process import will_write
 from coem.cli._talk import Talk, table
 
-
 # What the tables and the page of a run have beside its story, if it does not say so.
 NOTHING: dict[str, Any] = {"columns": {}, "tables": {}, "page": None, "journal": False}
 

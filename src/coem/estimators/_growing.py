@@ -207,5 +207,3 @@ def _checked(start: Any, n_rows: int, k: int) -> Array:
             f"{new.tolist()[:5]}"
         )
     return found
-
-

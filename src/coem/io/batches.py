@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from coem.corpus import MANIFEST
 from coem.io.delimited import read_delimited
 from coem.io.encodings import BOMS, TRY, Text, flaw_of
 from coem.io.json_lines import load, read_json_lines
@@ -218,6 +219,11 @@ def open_source(
         return LineSource(sys.stdin.buffer, "standard input", **how)
     path = Path(name)
     check_there(path)
+    if (path / MANIFEST).is_file():
+        raise TableError(
+            f"{name} is a corpus, and a stream reads files and stdin; give it the files that the "
+            "corpus was made of"
+        )
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = suffixes[-1:] == [".gz"]
     kind = (suffixes[:-1] if packed else suffixes)[-1:]

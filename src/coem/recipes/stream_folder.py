@@ -8,6 +8,7 @@ journal after it is cut off at the next start.
 """
 
 import os
+from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ class StreamFolder:
         self._states, self._length = [state], state["length"]
         self.called, self.written = told["called"], told["written"]
         self._cut()
-        return self._groups(told, state), Inputs(state["inputs"])
+        return self._groups(told, state), Inputs(deepcopy(state["inputs"]))
 
     def _check_same(self, told: dict[str, Any]) -> None:
         """Refuse to go on with other parameters than those of the first call."""
@@ -123,7 +124,7 @@ class StreamFolder:
         tables = (parquet.read_table(path) for path in (self.path / REFERENCE, window))
         settings = told["arguments"] | {"threads": self.given["threads"]}
         column = told["stream"]["id"]
-        counts = Counts(**state["counts"])
+        counts = Counts(**deepcopy(state["counts"]))  # the state is written again, as it was
         return Groups(settings, reader, model, state["names"], column, *tables, counts)
 
     # -- batches -------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ class StreamFolder:
             "recent": number,
             "names": groups.names,
             "counts": asdict(groups.counts),
-            "inputs": inputs.seen,
+            "inputs": deepcopy(inputs.seen),
         }
         self._states = [*self._states[-1:], state]
         with new_file(folder / RUN) as file:
@@ -232,7 +233,9 @@ def stream_clusters(story: Any, counts: dict[str, Any]) -> Any:
     """Return the table of the groups of a stream: sizes are those of all documents so far."""
     table, k = clusters(story), len(counts["sizes"])
     labels = table.column("label").to_pylist()
-    into = {group.label: group.label if group.gone is None else group.gone for group in story.groups}
+    into = {
+        group.label: group.label if group.gone is None else group.gone for group in story.groups
+    }
     sizes = {label: 0 for label in labels}
     for group in range(k):
         sizes[into[group]] += counts["sizes"][group]
@@ -248,8 +251,10 @@ def stream_clusters(story: Any, counts: dict[str, Any]) -> Any:
     for name, values in more.items():
         place = table.column_names.index(name) if name in table.column_names else -1
         column = pa.array(values)
-        table = table.append_column(name, column) if place < 0 else table.set_column(
-            place, name, column
+        table = (
+            table.append_column(name, column)
+            if place < 0
+            else table.set_column(place, name, column)
         )
     return table
 
