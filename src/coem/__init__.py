@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from coem.labels import Not
     from coem.models import ModelFileError, load, read_info, save
-    from coem.recipes import classify, cluster, ingest, segment, topics
+    from coem.recipes import classify, cluster, ingest, segment, stream, topics
     from coem.run_coupling import RowCoupling, RunCoupling
     from coem.views import Views
 
@@ -49,6 +49,7 @@ __all__ = [
     "read_info",
     "save",
     "segment",
+    "stream",
     "topics",
 ]
 
@@ -63,7 +64,9 @@ _HOMES = {
     "RunCoupling": "coem.run_coupling",
     "Views": "coem.views",
     **dict.fromkeys(("ModelFileError", "load", "read_info", "save"), "coem.models"),
-    **dict.fromkeys(("classify", "cluster", "ingest", "segment", "topics"), "coem.recipes"),
+    **dict.fromkeys(
+        ("classify", "cluster", "ingest", "segment", "stream", "topics"), "coem.recipes"
+    ),
 }
 
 

@@ -35,10 +35,22 @@ class Stats:
 
         Every array must have the component on its first axis.
         """
-        if any(np.shape(array)[:1] != (n_components,) for array in _arrays(self)):
-            raise ValueError(f"{type(self).__name__}: the components share some of the statistics")
+        self._check_apart(n_components)
         ones = [slice(j, j + 1) for j in range(n_components)]
         return [self._fieldwise(lambda _, mine, one=one: _cut(mine, one)) for one in ones]
+
+    def beside(self, other: Self, n_components: int, n_others: int) -> Self:
+        """Return the statistics of more components: those of `other` come after its own.
+
+        Every array must have the component on its first axis.
+        """
+        for stats, size in ((self, n_components), (other, n_others)):
+            stats._check_apart(size)
+        return self._fieldwise(lambda name, mine: _join(mine, getattr(other, name)))
+
+    def _check_apart(self, n_components: int) -> None:
+        if any(np.shape(array)[:1] != (n_components,) for array in _arrays(self)):
+            raise ValueError(f"{type(self).__name__}: the components share some of the statistics")
 
     @property
     def is_zero(self) -> bool:
@@ -68,6 +80,16 @@ def _cut(value: Any, one: slice) -> Any:
     if isinstance(value, Stats):
         return value._fieldwise(lambda _, mine: _cut(mine, one))
     return value[one]
+
+
+def _join(mine: Any, other: Any) -> Any:
+    if mine is None or other is None:
+        return None
+    if isinstance(mine, tuple):
+        return tuple(_join(a, b) for a, b in zip(mine, other, strict=True))
+    if isinstance(mine, Stats):
+        return mine._fieldwise(lambda name, own: _join(own, getattr(other, name)))
+    return np.concatenate([mine, other])
 
 
 def _add(mine: Any, other: Any) -> Any:

@@ -239,7 +239,7 @@ def documents_of(saved: Saved, source: str | None, talk: Talk, **reading: Any) -
     """Return the documents that a model is asked about: those of a file, or of its run."""
     run = saved.path.parent
     told = read_run(run) if (run / RUN).is_file() else None
-    source = source or (told and told["source"])
+    source = source or (told and _source_of(run, told))
     if source is None:
         raise ValueError(
             f"it is not known which documents {saved.path} was fitted on; name them with --file"
@@ -249,6 +249,14 @@ def documents_of(saved: Saved, source: str | None, talk: Talk, **reading: Any) -
     options = {**(told["arguments"] if told else {})}
     options |= {name: value for name, value in reading.items() if value}
     return read_rows(saved, Renamed(source, *known_as(told)) if told else source, options, talk)
+
+
+def _source_of(run: Path, told: dict[str, Any]) -> str | None:
+    """Return where the documents of a run are; a stream keeps the latest ones beside its record."""
+    if told["verb"] != "stream":
+        found: str | None = told["source"]
+        return found
+    return str(run / os.path.basename(told["source"] or ""))
 
 
 def _ids(saved: Saved, given: str | None) -> dict[str, Any]:

@@ -8,6 +8,9 @@ from typing import Any
 from coem.cli._process import will_write
 from coem.cli._talk import Talk, table
 
+# What the tables and the page of a run have beside its story, if it does not say so.
+NOTHING: dict[str, Any] = {"columns": {}, "tables": {}, "page": None, "journal": False}
+
 
 def naming_of(run: Path) -> Any:
     """Return what the groups of a run are called; raise if they are classes."""
@@ -56,7 +59,7 @@ def _told(
         raise ValueError(f"{'; '.join(new)}")
     views = _models.views_of(saved, documents, vectors, talk)
     fields = TOLD[told["verb"]](run, told, saved, documents, views)
-    return SimpleNamespace(**{"columns": {}, "tables": {}, "page": None, **fields})
+    return SimpleNamespace(**{**NOTHING, **fields})
 
 
 def _check_tables(run: Path, told: dict[str, Any]) -> None:
@@ -103,7 +106,20 @@ def _segments(run: Path, told: Any, saved: Any, documents: Any, views: Any) -> d
     return segment_files(story, cuts, documents, views, saved.reader)
 
 
-TOLD = {"cluster": _groups, "topics": _topics, "segment": _segments}
+def _stream(run: Path, told: Any, saved: Any, documents: Any, views: Any) -> dict[str, Any]:
+    """Return what a stream says: the page shows its latest documents, the tables count all."""
+    from coem.cli.report import story_again
+    from coem.recipes.run_file import CLUSTERS, digest
+    from coem.recipes.stream_folder import stream_clusters
+
+    story = story_again(told, saved, documents, views)
+    now = digest(saved.path)
+    states = told["stream"]["states"]
+    counts = next((s["counts"] for s in states if s["model"] == now), states[-1]["counts"])
+    return {"story": story, "tables": {CLUSTERS: stream_clusters(story, counts)}, "journal": True}
+
+
+TOLD = {"stream": _stream, "cluster": _groups, "topics": _topics, "segment": _segments}
 
 
 def listed(run: Path, naming: Any, talk: Talk) -> tuple[str, list[dict[str, Any]]]:

@@ -17,7 +17,7 @@ from coem.recipes.run_file import FILES, REPORT, RUN
 
 # Options that are no matter of what is found.
 OWN = {"source", "out", "force", "form", "no_report", "full", "safe_csv"}
-OWN |= {"strict", "as_json", "quiet", "checkpoint", "resume"}
+OWN |= {"strict", "as_json", "quiet", "checkpoint", "resume", "stream", "batch"}
 
 
 def arguments(options: dict[str, Any]) -> dict[str, Any]:

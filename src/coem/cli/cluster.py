@@ -22,6 +22,7 @@ from coem.cli._options import (
     talk_options,
     view_options,
 )
+from coem.cli._stream import batch_option, stream_option
 from coem.cli._talk import Talk, table
 from coem.recipes.defaults import METHODS
 
@@ -34,6 +35,7 @@ Examples:
   coem cluster posts.csv --text body --view meaning=body:embed --encoder minishlab/potion-base-8M
   coem cluster posts.csv --method k-means -k 20
   coem cluster more-posts.csv --names-from coem-posts
+  tail -n +1 -f posts.jsonl | coem cluster - --stream --batch 500 --out groups
 """
 
 
@@ -60,6 +62,8 @@ Examples:
     help="True classes, to judge the groups by; not learned from. [sub-folders, if there are]",
 )
 @fitting_options
+@stream_option
+@batch_option
 @names_option
 @folder_options
 @state_options
@@ -73,9 +77,17 @@ def command(**options: Any) -> None:
     FILE is .csv, .tsv, .xlsx, .jsonl, .json or .parquet (also .gz or .zst), a folder of .txt, .md
     and .html files, or - for stdin. Several views teach each other (co-EM). Without --text or
     --view columns are guessed, and a table says what each was taken for; without -k the number of
-    groups is chosen.
+    groups is chosen. With --stream documents may keep coming.
     """
-    run(options, Talk(quiet=options["quiet"], as_json=options["as_json"]))
+    talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
+    if options["stream"]:
+        from coem.cli import _stream
+
+        _stream.run(options, talk)
+        return
+    if options["batch"] is not None:
+        raise click.UsageError("--batch is for --stream")
+    run(options, talk)
 
 
 def run(options: dict[str, Any], talk: Talk) -> Any:

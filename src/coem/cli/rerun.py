@@ -65,6 +65,11 @@ def _repeat(
     from coem.recipes.result import OWN
     from coem.recipes.run_file import RUN
 
+    if told["verb"] == "stream":
+        raise ValueError(
+            f"{run} is a stream, whose documents came in batches and are not kept; a new stream of "
+            "the same documents in the same batches gives the same groups"
+        )
     source = source or told["source"]
     if source is None:
         raise ValueError("the run read its documents from no file; name one with --file")

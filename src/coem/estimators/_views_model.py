@@ -59,7 +59,7 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
         super().__setstate__(state)
         if hasattr(self, "theta_"):
             views = self.theta_.items()
-            self.theta_ = {view: _laid_out(self.families_[view], theta) for view, theta in views}
+            self.theta_ = {view: laid_out(self.families_[view], theta) for view, theta in views}
 
     @abstractmethod
     def _n_components(self) -> int:
@@ -160,7 +160,7 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
         return LocalEngine(self.n_jobs) if self.engine is None else self.engine
 
 
-def _laid_out(family: AnyFamily, theta: Theta) -> Theta:
+def laid_out(family: AnyFamily, theta: Theta) -> Theta:
     """Return parameters with tables that the kernels read as they are."""
     if isinstance(theta, tuple) and family.theta_type is None:
         return theta  # of a family that no file can hold, and that keeps no tables of ours

@@ -8,7 +8,7 @@ from sklearn.utils import ClassifierTags
 from coem.checks import undo_on_error
 from coem.coupling import Coupling
 from coem.estimators._clusterer_methods import ClustererMethods
-from coem.estimators._online import OnlineMixin
+from coem.estimators._growing import GrowingMixin
 from coem.estimators._types import Folder, Precision, Seed
 from coem.estimators._unlabelled import UnlabelledMixture
 from coem.families.named import Named
@@ -19,7 +19,7 @@ from coem.schedules import Schedule, StepSize
 from coem.typing import Array
 
 
-class MixtureClusterer(UnlabelledMixture, OnlineMixin, ClustererMethods):
+class MixtureClusterer(UnlabelledMixture, GrowingMixin, ClustererMethods):
     r"""Cluster rows by EM, co-EM or classification EM over one or several views.
 
     Parameters

@@ -16,15 +16,20 @@ if TYPE_CHECKING:
     from coem.recipes.result import Result
     from coem.recipes.segmenting import segment
     from coem.recipes.sizes import how_many
+    from coem.recipes.streaming import stream
     from coem.recipes.topics_of import topics
 
-__all__ = ["cluster", "classify", "topics", "segment", "how_many", "ingest", "Result", "Listener"]
+__all__ = [
+    *("cluster", "classify", "topics", "segment", "stream", "how_many", "ingest"),
+    *("Result", "Listener"),
+]
 
 _HOMES = {
     "cluster": "clustering",
     "classify": "classifying",
     "topics": "topics_of",
     "segment": "segmenting",
+    "stream": "streaming",
     "how_many": "sizes",
     "ingest": "ingesting",
     "Result": "result",

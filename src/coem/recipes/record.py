@@ -58,6 +58,8 @@ def write_run(
 
 def tables_of(told: Any, format: str) -> dict[str, Any]:
     """Return the tables of a result by the names of their files."""
+    if told.journal:  # its rows are appended, and never written again
+        return dict(told.tables)
     rows = as_table(told.story.assignments, told.columns)
     return {f"{ASSIGNMENTS}.{format}": rows, CLUSTERS: clusters(told.story)} | told.tables
 
@@ -97,7 +99,7 @@ def rewrite(folder: Path, told: Any, naming: Any) -> int:
 def _write_told(folder: Path, told: Any, run: dict[str, Any]) -> int:
     """Write the tables and the page of a run."""
     found = _write_tables(folder, told, run["written"])
-    if REPORT in run["files"]:
+    if run["written"].get("report", REPORT in run["files"]):
         write_page(told, folder / REPORT, full=bool(run["written"].get("full", False)))
     return found
 

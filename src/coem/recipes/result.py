@@ -72,6 +72,7 @@ class Result:
     columns: dict[str, Any] = field(default_factory=dict)  # more of the rows, in assignments
     extra: dict[str, Any] = field(default_factory=dict)  # more for the model file
     tables: dict[str, Any] = field(default_factory=dict)  # more files: name -> table
+    journal: bool = False  # whether assignments are those of a stream, and never written again
     page: Any = None  # what writes the page, if it is not that of all models
     naming: Naming | None = None  # names and merges, if there are any
     computed: "Result | None" = None  # what it was before anything was named

@@ -13,9 +13,14 @@ SEGMENTS = "segments.csv"
 REPORT, RUN = "report.html", "run.json"
 ASSIGNMENTS = "assignments"
 TABLES = (CLUSTERS, SEGMENTS, *(f"{ASSIGNMENTS}.{form}" for form in FORMATS))
-FILES = (MODEL, TRACE, REPORT, RUN, NAMES, *TABLES)
-VERBS = ("cluster", "classify", "topics", "segment")  # that write such a folder
+# Of a stream: its assignments, the documents of the first batch that were not learned from, and
+# the latest ones, in two files that take turns.
+JOURNAL, REFERENCE, RECENT = f"{ASSIGNMENTS}.csv", "reference.parquet", "recent-{}.parquet"
+KEPT = (REFERENCE, *(RECENT.format(i) for i in range(2)))
+FILES = (MODEL, TRACE, REPORT, RUN, NAMES, *TABLES, *KEPT)
+VERBS = ("cluster", "classify", "topics", "segment", "stream")  # that write such a folder
 SCHEMA = 1
+STILL: dict[str, list[Any]] = {"states": []}  # of a run that is no stream
 LARGEST = 2**63  # of a whole number
 
 # What run.json says. A type is a value of it, a set has all values, a tuple is one of several, a
@@ -49,6 +54,22 @@ HELD_OUT = {
     "supervised": bool,
     "held_out": {"error": (int, float), "folds": int},
 }
+STATE = {
+    "model": str,
+    "length": int,
+    "recent": int,
+    "names": [str],
+    "counts": {
+        "sizes": [int],
+        "since": [int],
+        "largest": [(int, float)],
+        "faded": [int],
+        **dict.fromkeys(("n_rows", "n_batches", "waiting", "first"), int),
+        "usual": (int, float),
+    },
+    "inputs": [{"source": str, "first": str, "rows": int, "digest": str}],
+}
+STREAM = {"states": [STATE], "given": ARGUMENTS, "id": TEXT}
 RECORD = {
     "schema": int,
     "verb": str,
@@ -67,6 +88,7 @@ RECORD = {
     "result": {"k?": (int, None), "objective?": NUMBER, "nmi?": NUMBER, "*": object},
     "stability?": (STABILITY, None),
     "held_out?": (HELD_OUT, None),
+    "stream?": STREAM,
     "files": {MODEL: str, **{f"{name}?": str for name in FILES}},
     "*": object,
 }
@@ -93,6 +115,8 @@ def read_run(folder: Path) -> dict[str, Any]:
             f"{path} is no record of a run: {strange[:80]} is not what a run writes there; undo "
             "what was edited, or run it again"
         )
+    if verb == "stream" and "stream" not in told:
+        raise ValueError(f"{path} is no record of a stream: its states are missing; start it anew")
     if verb not in VERBS:
         raise ValueError(f"{path} is the record of an unknown verb, {verb!r:.80}; run it again")
     return told
@@ -169,7 +193,8 @@ def digest(path: Path) -> str:
 def check_model(folder: Path, told: dict[str, Any]) -> None:
     """Refuse a model file that is not the one that the run wrote."""
     path = folder / MODEL
-    if path.is_file() and digest(path) != told["files"][MODEL]:
+    known = [told["files"][MODEL], *(s["model"] for s in told.get("stream", STILL)["states"])]
+    if path.is_file() and digest(path) not in known:
         raise ValueError(
             f"{path} is not the file that the run wrote: {RUN} has another digest; put it back, "
             "run it again, or use the model in another folder, by itself"

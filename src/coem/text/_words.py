@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.phrases import enumerated
 from coem.runs import warn_user
+from coem.text._sources import fill_gaps, read_rows, read_source
 from coem.text.counting import Options, count_known, count_text, learn
 from coem.text.languages import ENGLISH, LANGUAGES, find_languages
 from coem.text.specs import COUNTS, by_view
@@ -45,6 +46,32 @@ class WordsMixin:
             self.stop_words = next(iter(self.stop_lists_.values()))
         self.languages_ = {}
         return self
+
+    def known_words(self, X):
+        """Return how many words of some documents the vocabularies have, and how many there are.
+
+        Stop words do not count, nor do views that are not of text.
+
+        Parameters
+        ----------
+        X : table
+            With the columns that the views are made of.
+
+        Returns
+        -------
+        n_known, n_words : int
+        """
+        check_is_fitted(self, "vocabulary_")
+        texts = {view: spec for view, spec in self.views_.items() if spec["kind"] == "text"}
+        table, _ = fill_gaps(read_rows(X), texts, None)
+        n_known = n_words = 0
+        for view, spec in texts.items():
+            source = read_source(table, view, spec, given=None, id=None, links={})
+            options = self._options(fitted=True)[view]
+            n_known += int(count_known(source, options, view, self.vocabulary_[view]).sum())
+            stopped = replace(options, stop_words=self.stop_words_[view])
+            n_words += int(count_text(source, stopped, view).n_times.sum())
+        return n_known, n_words
 
     def _options(self, *, fitted=False):
         """Return checked options for each view of counts; after `fit` stop words are known."""

@@ -1,0 +1,105 @@
+"""``coem cluster --stream``: groups of documents that keep coming."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from coem.cli._process import STOPPED, will_write
+from coem.cli._recipes import OWN, place
+from coem.cli._talk import Talk, table
+
+# Options of coem cluster that a stream has no use for.
+ALONE = {
+    "label": "--label judges all documents at once",
+    "names_from": "--names-from is for a new grouping; groups of a stream keep their names",
+    "encoder": "--encoder cannot be kept between two calls",
+    "full": "--full would put all documents on the page; a stream shows the latest",
+}
+
+stream_option = click.option(
+    "--stream",
+    is_flag=True,
+    help="FILE keeps growing, or is a pipe that stays open: find groups in the first documents, "
+    "assign all that follow, and add groups that are new. Called again with the same --out, it "
+    "goes on.",
+)
+
+batch_option = click.option(
+    "--batch",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Documents of a batch of --stream. [all of a file, 1000 of stdin]",
+)
+
+
+def run(options: dict[str, Any], talk: Talk) -> None:
+    """Follow a stream to its end, and print its groups."""
+    from coem.recipes import stream
+
+    _check(options)
+    out = place(options)
+    options["out"] = out
+    will_write(out)
+    settings = {name: v for name, v in options.items() if name not in OWN and name not in ALONE}
+    pages = {"report": not options["no_report"], "safe_csv": options["safe_csv"]}
+    where = {"out": out, "batch": options["batch"], "force": options["force"]}
+    number = 0
+    for found in stream(options["source"], **where, **pages, **settings, listener=talk):
+        number = found.n_rows
+        _stopped(out, number)
+        if talk.as_json:
+            talk.result("", _as_data(found))
+    if not talk.as_json:
+        talk.result(_groups(out), None)
+    note = "" if options["no_report"] else f", the page is {out / 'report.html'}"
+    talk.note(f"results in {out}{note}; the same call goes on with documents that come later")
+
+
+def _check(options: dict[str, Any]) -> None:
+    """Refuse, before any work, options that a stream would not use."""
+    for name, why in ALONE.items():
+        if options.get(name):
+            raise click.UsageError(f"--stream: {why}")
+    if options["form"] != "csv":
+        raise click.UsageError("--stream: rows are appended to a .csv file; leave --format out")
+    if options["strict"]:
+        raise click.UsageError("--stream: a stream never converges; leave --strict out")
+
+
+def _stopped(out: Path, number: int) -> None:
+    """Note what is there if the process is stopped from now on."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[STOPPED] = (
+            f"{out} has {number:,} documents; the same call goes on with those that come later"
+        )
+
+
+def _as_data(found: Any) -> dict[str, Any]:
+    """Return a batch as a line of JSON."""
+    rows = found.assignments
+    parts = zip(rows.id, rows.label, rows.name, rows.probability, strict=True)
+    return {
+        "batch": found.number,
+        "documents": [
+            {"id": str(i), "label": int(label), "name": str(name), "probability": float(p)}
+            for i, label, name, p in parts
+        ],
+        "new": found.new,
+        "faded": found.faded,
+        "back": found.back,
+        "unknown": found.unknown,
+        "so_far": found.n_rows,
+    }
+
+
+def _groups(out: Path) -> str:
+    """Return the table of the groups that is printed at the end."""
+    from coem.io.tables import read_table
+    from coem.recipes.run_file import CLUSTERS
+
+    data = read_table(out / CLUSTERS).data.to_pylist()
+    groups = sorted(data, key=lambda row: -int(row["size"]))
+    rows = [[int(g["label"]), int(g["size"]), int(g["since"]), g["name"]] for g in groups]
+    return table(["group", "documents", "since batch", "name"], rows)

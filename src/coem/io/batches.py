@@ -1,0 +1,247 @@
+"""Documents that come one after the other: lines of JSON or CSV as they arrive, or whole tables.
+
+A source hands out *records*, which become a table when a batch is full. It never looks ahead, so
+that a pipe may stay open for ever.
+"""
+
+import csv
+import gzip
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from coem.corpus import MANIFEST
+from coem.io.delimited import read_delimited
+from coem.io.encodings import BOMS, TRY, Text, flaw_of
+from coem.io.json_lines import load, read_json_lines
+from coem.io.row_by_row import no_limit
+from coem.io.rows import SKIP, Bad
+from coem.io.sources import TableError, check_there
+from coem.io.tables import MAX_LINE, read_table
+
+LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
+Record = tuple[int, bytes]  # the number of the row, as people count them, and what it is
+
+
+class LineSource:
+    """Lines of JSON objects, or rows of CSV under a header, from an open file.
+
+    Parameters
+    ----------
+    file : binary file
+        What is read, line by line.
+    source : str
+        What errors call it.
+    encoding, delimiter : str, optional
+        As in `coem.io.tables.read_table`, but nothing is guessed of the encoding: it is UTF-8.
+    skip_bad : bool, default=False
+        Leave out rows that cannot be read.
+    """
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        source: str,
+        *,
+        encoding: str | None = None,
+        delimiter: str | None = None,
+        skip_bad: bool = False,
+    ) -> None:
+        self.source = source
+        self.ends_batch = False  # there is no end but that of the input
+        self._file, self._encoding, self._skip_bad = file, encoding, skip_bad
+        self._delimiter = delimiter
+        self._header: bytes | None = None  # of CSV; JSON has none
+        self._n_columns = 0
+        self._n_lines = 0
+        self._started = False
+
+    def record(self) -> Record | None:
+        """Return the next record, or None at the end; wait for it if there is none yet."""
+        if not self._started:
+            self._started = True
+            return self._first()
+        while True:
+            row = self._n_lines + 1
+            record = self._read_record()
+            if record is None:
+                return None
+            if record.strip():
+                return row, record
+
+    def table(self, records: Sequence[Record]) -> tuple[Any, Bad]:
+        """Return records as a `pyarrow.Table`, and the bad rows; None if all are bad."""
+        check = self._flaw_of_object if self._header is None else self._flaw_of_row
+        good, bad = [], []
+        for row, record in records:
+            flaw = check(record)
+            if flaw is None:
+                good.append(record if record.endswith(b"\n") else record + b"\n")
+            elif self._skip_bad:
+                bad.append((row, flaw))
+            else:
+                raise TableError(f"{self.source}, row {row}: {flaw}; mend it, {SKIP}")
+        if not good:
+            return None, bad
+        if self._header is None:
+            return read_json_lines(Text(b"".join(good)), self.source, skip_bad=False).data, bad
+        text = Text(self._header + b"".join(good))
+        return read_delimited(text, self.source, self._delimiter, skip_bad=False).data, bad
+
+    def _first(self) -> Record | None:
+        """Return the first record, after the header if there is one."""
+        line = self._line()
+        while line is not None and not line.strip():
+            line = self._line()
+        if line is None:
+            return None
+        if line.lstrip()[:1] == b"{":
+            return self._n_lines, line
+        if line.lstrip()[:1] == b"[":
+            raise TableError(
+                f"{self.source} is a JSON list, which has no end to wait for; write one object a "
+                "line"
+            )
+        header = Text(line if line.endswith(b"\n") else line + b"\n")
+        self._delimiter = self._delimiter or _delimiter_of(line)
+        names = next(csv.reader([line.decode("utf-8", "replace")], delimiter=self._delimiter))
+        example = self._delimiter.join("x" * len(names)).encode() + b"\n"
+        read_delimited(Text(header.data + example), self.source, self._delimiter, skip_bad=False)
+        self._header, self._n_columns = header.data, len(names)
+        return self.record()
+
+    def _read_record(self) -> bytes | None:
+        """Return the next line, or for CSV all lines up to the end of a quoted cell."""
+        record = self._line()
+        while record is not None and self._header is not None and record.count(b'"') % 2:
+            line = self._line()
+            if line is None:
+                return record
+            record += line
+            self._check_length(record)
+        return record
+
+    def _line(self) -> bytes | None:
+        line = self._file.readline(MAX_LINE + 1)
+        if not line:
+            return None
+        self._n_lines += 1
+        self._check_length(line)
+        if self._n_lines == 1 and self._encoding is None:
+            line = self._without_mark(line)
+        if self._encoding is None:
+            return line
+        try:
+            return line.decode(self._encoding).encode()
+        except (UnicodeDecodeError, LookupError) as error:
+            raise TableError(
+                f"{self.source}, row {self._n_lines}: no {self._encoding} ({error}); {TRY}"
+            ) from error
+
+    def _without_mark(self, line: bytes) -> bytes:
+        for mark, name in BOMS:
+            if line.startswith(mark):
+                if name == "utf-8":
+                    return line[len(mark) :]
+                raise TableError(
+                    f"{self.source} is in {name.upper()}, and a stream is read line by line; "
+                    "write it in UTF-8"
+                )
+        return line
+
+    def _check_length(self, record: bytes) -> None:
+        if len(record) > MAX_LINE:
+            raise TableError(
+                f"{self.source}, row {self._n_lines}: the row has more than {MAX_LINE:,} bytes; "
+                "it is no document, or a quote is never closed"
+            )
+
+    def _flaw_of_object(self, record: bytes) -> str | None:
+        found = load(record)
+        if isinstance(found, str):
+            return found
+        return None if isinstance(found[0], dict) else "no object {...} of names and values"
+
+    def _flaw_of_row(self, record: bytes) -> str | None:
+        text = record.decode("utf-8", "surrogateescape")
+        try:
+            with no_limit(len(record)):
+                rows = list(csv.reader(text.splitlines(keepends=True), delimiter=self._delimiter))
+        except csv.Error as error:
+            return str(error)
+        if len(rows) != 1 or len(rows[0]) != self._n_columns:
+            n_cells = len(rows[0]) if len(rows) == 1 else sum(map(len, rows))
+            return f"{n_cells} cells where the header has {self._n_columns}"
+        return flaw_of(text)
+
+
+class TableSource:
+    """The rows of tables, one table after the other; a batch ends where a table does."""
+
+    def __init__(self, tables: Iterable[Any], source: str, first: int = 1) -> None:
+        self.source = source
+        self._tables, self._data = iter(tables), None
+        self._place, self._number, self._first = 0, first, first
+        self.ends_batch = False
+
+    def record(self) -> Record | None:
+        """Return the next record, or None at the end."""
+        while self._data is None or self._place == self._data.num_rows:
+            self._data = next(self._tables, None)
+            if self._data is None:
+                return None
+            self._place, self._first = 0, self._number
+        row = self._data.slice(self._place, 1).to_pylist()[0]
+        self._place, self._number = self._place + 1, self._number + 1
+        self.ends_batch = self._place == self._data.num_rows
+        return self._number - 1, json.dumps(row, default=str).encode()
+
+    def table(self, records: Sequence[Record]) -> tuple[Any, Bad]:
+        """Return records of the last table as a `pyarrow.Table`, and no bad rows."""
+        assert self._data is not None
+        return self._data.take([row - self._first for row, _ in records]), []
+
+
+def open_source(
+    name: str,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+    skip_bad: bool = False,
+) -> LineSource | TableSource:
+    """Return the records of a file, a folder, or standard input (``-``)."""
+    how: dict[str, Any] = {"encoding": encoding, "delimiter": delimiter, "skip_bad": skip_bad}
+    if name == "-":
+        return LineSource(sys.stdin.buffer, "standard input", **how)
+    path = Path(name)
+    check_there(path)
+    if (path / MANIFEST).is_file():
+        raise TableError(
+            f"{name} is a corpus, and a stream reads files and stdin; give it the files that the "
+            "corpus was made of"
+        )
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = suffixes[-1:] == [".gz"]
+    kind = (suffixes[:-1] if packed else suffixes)[-1:]
+    if kind and kind[0] in LINES and path.is_file():
+        if kind == [".tsv"]:
+            how["delimiter"] = delimiter or "\t"
+        file: Any = gzip.open(path, "rb") if packed else open(path, "rb")  # noqa: SIM115, read on
+        return LineSource(file, name, **how)
+    found = read_table(path, sheet=sheet, **how)
+    return TableSource([found.data], name, found.first)
+
+
+def mark_of(record: bytes) -> bytes:
+    """Return what a record is known by."""
+    return hashlib.blake2b(record.strip(), digest_size=16).digest()
+
+
+def _delimiter_of(line: bytes) -> str:
+    """Return what stands between the cells of a header."""
+    outside = b"".join(line.split(b'"')[::2]).decode("utf-8", "replace")
+    return max(",;\t|", key=outside.count)
