@@ -90,8 +90,7 @@ class StreamedSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         if self._next is None:
             return None
         before, stats = self._next
-        same_eta = clock.eta == before.eta or self.latent.n_turns == 1
-        return stats if clock.betas == before.betas and same_eta else None
+        return stats if is_up_to_date(before, clock, self.latent.n_turns) else None
 
     def _gather(self, turn: int, clock: Clock) -> Sum:
         """Return the statistics of all rows for the M step of a turn."""
@@ -107,6 +106,11 @@ class StreamedSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         """Keep a state for the next turn, if there is room for it."""
         if self._room and sum(map(_n_bytes, self._kept.values())) + _n_bytes(state) <= self._room:
             self._kept[i] = state
+
+
+def is_up_to_date(before: Clock, clock: Clock, n_turns: int) -> bool:
+    """Return True if the first turn at `clock` learns what it would have learnt at `before`."""
+    return clock.betas == before.betas and (clock.eta == before.eta or n_turns == 1)
 
 
 def _n_bytes(state: Any) -> int:

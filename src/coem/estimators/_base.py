@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from coem.corpus import Corpus
+from coem.corpus import RowStore
 from coem.coupling import as_coupling
 from coem.estimators._params import MixtureParams
 from coem.estimators._views_model import ViewsModel
@@ -84,9 +84,9 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
 
     # -- views that speak --------------------------------------------------------------------
 
-    def _rows_of_fit(self, views: Views | Corpus, weight: Array | None) -> Partition | StoredRows:
+    def _rows_of_fit(self, views: Views | RowStore, weight: Array | None) -> Partition | StoredRows:
         """Return the rows of a fit, encoded; those of a corpus stay there."""
-        if isinstance(views, Corpus):
+        if isinstance(views, RowStore):
             return self._survey(views, weight)
         return Partition(*self._encode(views, reset=True, weight=weight), weight)
 
@@ -149,11 +149,12 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
 
     def _rows(self, X: Any) -> Partition | StoredRows:
         """Return new rows, checked and encoded; those of a corpus stay there."""
-        if not isinstance(X, Corpus):
+        X = self._opened(X)
+        if not isinstance(X, RowStore):
             return self._part(X)
         check_is_fitted(self)
         corpus = read_rows(self, X, reset=False)
-        assert isinstance(corpus, Corpus)
+        assert isinstance(corpus, RowStore)
         families = tuple(self.families_[name] for name in corpus.names)
         return StoredRows(corpus, Encoding(families, self._silent()))
 

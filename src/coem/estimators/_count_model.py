@@ -106,7 +106,7 @@ class CountModel(Saves, KeepsInit, BaseEstimator):
             check_number(name, getattr(self, name), Integral, 1)
         check_number("tol", self.tol, Real, 0)
         check_dtype(self.dtype)
-        check_workers(self.n_jobs, None, self.verbose)
+        check_workers(self.n_jobs, self.verbose)
         beta = as_schedule(self.beta, "beta")
         if not beta.extremes()[0] > 0:
             raise ValueError("beta must be above 0: at 0 all components are the same; try 0.5")

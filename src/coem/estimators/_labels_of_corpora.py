@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coem.corpus import Corpus
+from coem.corpus import RowStore
 from coem.estimators._fit import Lesson
 from coem.estimators._restarts import Rows
 from coem.labels import Knowledge
@@ -30,7 +30,7 @@ def judged_rows(X: Any, y: Any, weight: Array | None, knowledge: Knowledge) -> J
 
     The sample has rows with a label and rows without one, each drawn by their content.
     """
-    if not isinstance(X, Corpus):
+    if not isinstance(X, RowStore):
         return Judged(X, y, weight, knowledge)
     known = knowledge.certainty > 0
     mass = np.ones(len(X)) if weight is None else weight
@@ -58,7 +58,7 @@ def lesson_of(knowledge: Knowledge, weight: Array | None, X: Any) -> Lesson:
 
     Of very many labelled rows in a corpus, some are drawn by their content.
     """
-    if not isinstance(X, Corpus):
+    if not isinstance(X, RowStore):
         return Lesson(np.arange(len(knowledge.exact)), knowledge.shares(weight))
     rows = X.sample(LABELLED, among=np.flatnonzero(knowledge.certainty > 0))
     own = None if weight is None else weight[rows]

@@ -73,7 +73,7 @@ class SphereFit(Saves, BaseEstimator):
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("patience", self.patience, Integral, 1, optional=True)
         check_dtype(self.dtype)
-        check_workers(self.n_jobs, None, self.verbose)
+        check_workers(self.n_jobs, self.verbose)
 
     @property
     def _family(self) -> VonMisesFisher:

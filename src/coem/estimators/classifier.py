@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Bunch
 
 from coem.checks import check_flag, check_number, check_weight, undo_on_error
-from coem.corpus import Corpus
+from coem.corpus import RowStore
 from coem.coupling import Coupling
 from coem.estimators._base import BaseMixture
 from coem.estimators._classifier_methods import ClassifierMethods
@@ -202,6 +202,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             The fitted estimator.
         """
         self._check_params()
+        X = self._opened(X)
         views = read_rows(self, X, reset=True)
         knowledge = read_knowledge(y, len(views))
         if not knowledge.certainty.any():
@@ -218,7 +219,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             self.__dict__.update(vars(best) | params)
             self._made_with = self._shape_params()  # the choice, and not what was chosen
             self.cv_results_ = table
-        if not is_choice(self.components_per_class) or isinstance(views, Corpus):
+        if not is_choice(self.components_per_class) or isinstance(views, RowStore):
             saved = self._fit_sizes(sizes, views, knowledge, weight)
         with saved or nullcontext():
             if self.calibrate:
@@ -248,7 +249,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
             )
 
     def _fit_sizes(
-        self, sizes: Sizes, views: Views | Corpus, knowledge: Knowledge, weight: Array | None
+        self, sizes: Sizes, views: Views | RowStore, knowledge: Knowledge, weight: Array | None
     ) -> Checkpoint[MixtureTheta] | None:
         """Fit with given numbers of components per class; return the checkpoint of the fit."""
         n_by_class = sizes_of(sizes, self.classes_)
