@@ -1,5 +1,6 @@
 """A Dask client as engines need it: send, start, wait, and notice what was lost."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
@@ -60,7 +61,11 @@ class Cluster:
         """Return futures of values that are sent: to all workers, or to one of some workers."""
         with self._reaching():
             sent = self.client.scatter(
-                [*values], workers=workers, broadcast=workers is None, hash=False
+                [*values],
+                workers=workers,
+                broadcast=workers is None,
+                direct=self._direct(),
+                hash=False,
             )
         return list(sent)
 
@@ -116,8 +121,9 @@ class Cluster:
                     self.check_running()
                 if any(other.status in GONE for other in fragile):
                     raise Lost
-            parcel: Parcel[Any] = future.result()
-        return parcel.value
+            (parcel,) = self.client.gather([future], direct=self._direct())
+        found: Parcel[Any] = parcel
+        return found.value
 
     def cancel(self, futures: Iterable[Any]) -> None:
         """Call off what is under way, and let go of it."""
@@ -137,6 +143,13 @@ class Cluster:
                 f"{self.client.status!r}); connect a new client and pass it as engine. With "
                 "checkpoint, a fit goes on from its last saved round"
             )
+
+    def _direct(self) -> bool | None:
+        """Return whether to talk to workers without the scheduler: as the user says, or if near."""
+        if self.client.direct_to_workers is not None:
+            return bool(self.client.direct_to_workers)
+        near = all(re.match(r"(tcp|tls)://127\.", address) for address in self.client.nthreads())
+        return True if near else None
 
     def _wait_for_worker(self) -> None:
         try:

@@ -9,7 +9,9 @@ from coem.engine._dask_parcels import Parcel, n_bytes
 from coem.engine._dask_tasks import load, settle
 from coem.protocols import OnWorker, Stored
 
-PART_BYTES = 1 << 27  # of rows in memory that make a partition
+# Rows in memory become partitions of about 128 MB: a task also fills and adds a table of statistics,
+# which takes as long as some MB of rows do. Fewer rows become up to 8 smaller ones.
+PART_BYTES, LEAST_BYTES, SMALL = 1 << 27, 1 << 22, 8
 SHARE = 0.4  # of the memory of all workers, which partitions that stay there may take
 STATES = 0.25  # of the memory of a worker, which states may take
 ROOM = 1 << 28  # bytes of states, where a worker has no limit
@@ -77,7 +79,9 @@ def _source(part: Any) -> tuple[Any, Make]:
 
 def n_parts_of(part: Any) -> int:
     """Return how many partitions rows in memory become: a power of two, by their bytes alone."""
-    return 1 << max(0, (n_bytes(part) - 1) // PART_BYTES).bit_length()
+    size = n_bytes(part)
+    several = min(SMALL, size // LEAST_BYTES)
+    return 1 << int(max(size // PART_BYTES, several, 1) - 1).bit_length()
 
 
 def even_cuts(part: Any, n_parts: int) -> list[Any]:

@@ -64,7 +64,7 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
     def __copy__(self) -> Self:
         """Return a shallow copy, which keeps the engine."""
         other = type(self).__new__(type(self))
-        vars(other).update(vars(self))
+        other.__dict__.update(vars(self))
         return other
 
     def __setstate__(self, state: dict[str, Any]) -> None:
