@@ -103,7 +103,7 @@ define other
 endef
 
 # Encoders bring packages that ask for newer versions than coem does: their tests skip here.
-OLD := -e '.[datasets,excel,languages,pandas,plot]' hmmlearn hypothesis nltk polars pytest pytest-xdist
+OLD := -e '.[dask,datasets,excel,languages,pandas,plot]' hmmlearn hypothesis nltk polars pytest pytest-xdist
 
 test-oldest: export PIP_CONSTRAINT = $(CURDIR)/build/oldest.txt
 test-oldest: export PIP_BUILD_CONSTRAINT = $(PIP_CONSTRAINT)

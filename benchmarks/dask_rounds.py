@@ -26,7 +26,7 @@ N_WORDS, N_COMPONENTS, N_DRAWS, BATCH = 100_000, 50, 115, 50_000
 
 
 def documents(n_rows):
-    """Return counts of about 100 different words per row; half of the words are those of a topic."""
+    """Return counts of about 100 words per row, half of which are those of a topic."""
     prob = np.cumsum(1.0 / np.arange(1, N_WORDS + 1))
     words = np.random.default_rng(0).permutation(N_WORDS)
     batches = [batch(min(BATCH, n_rows - at), prob, words, at) for at in range(0, n_rows, BATCH)]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from typing import Any, TypeVar
 
 from coem.engine._dask_parcels import Parcel
@@ -64,7 +65,7 @@ class Cluster:
                 [*values],
                 workers=workers,
                 broadcast=workers is None,
-                direct=self._direct(),
+                direct=self._direct,
                 hash=False,
             )
         return list(sent)
@@ -121,7 +122,7 @@ class Cluster:
                     self.check_running()
                 if any(other.status in GONE for other in fragile):
                     raise Lost
-            (parcel,) = self.client.gather([future], direct=self._direct())
+            (parcel,) = self.client.gather([future], direct=self._direct)
         found: Parcel[Any] = parcel
         return found.value
 
@@ -144,6 +145,7 @@ class Cluster:
                 "checkpoint, a fit goes on from its last saved round"
             )
 
+    @cached_property
     def _direct(self) -> bool | None:
         """Return whether to talk to workers without the scheduler: as the user says, or if near."""
         if self.client.direct_to_workers is not None:

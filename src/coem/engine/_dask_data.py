@@ -9,8 +9,8 @@ from coem.engine._dask_parcels import Parcel, n_bytes
 from coem.engine._dask_tasks import load, settle
 from coem.protocols import OnWorker, Stored
 
-# Rows in memory become partitions of about 128 MB: a task also fills and adds a table of statistics,
-# which takes as long as some MB of rows do. Fewer rows become up to 8 smaller ones.
+# Rows in memory become partitions of about 128 MB: a task also fills and adds a table of
+# statistics, which takes as long as some MB of rows do. Fewer rows become up to 8 smaller ones.
 PART_BYTES, LEAST_BYTES, SMALL = 1 << 27, 1 << 22, 8
 SHARE = 0.4  # of the memory of all workers, which partitions that stay there may take
 STATES = 0.25  # of the memory of a worker, which states may take

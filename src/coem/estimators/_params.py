@@ -10,11 +10,10 @@ from sklearn.base import BaseEstimator, clone
 from coem.checks import check_choice, check_dtype, check_folder, check_number, check_workers
 from coem.coupling import Coupling, as_coupling
 from coem.engine import as_engine
-from coem.estimators._types import Folder, Precision, Seed
+from coem.estimators._types import EngineLike, Folder, Precision, Seed
 from coem.families.named import Named, family_parts, is_auto, with_field
 from coem.latent.weights import WEIGHTS
 from coem.posterior import Rule, as_rule
-from coem.protocols import Engine
 from coem.run_coupling import ROW_VIAS, RunCoupling, read_coupling
 from coem.schedules import Schedule, StepSize, as_schedule, as_step
 
@@ -36,7 +35,7 @@ class FamilyParams(BaseEstimator):
     dtype: Precision
     n_jobs: int | None
     random_state: Seed
-    engine: Engine | None
+    engine: EngineLike
     checkpoint: Folder | None
     verbose: int
 

@@ -20,7 +20,7 @@ from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin, check_classes
 from coem.estimators._starts import first_classes
 from coem.estimators._subtopics import Sizes, check_sizes, choose, is_choice, sizes_of
-from coem.estimators._types import Folder, Precision, Seed
+from coem.estimators._types import EngineLike, Folder, Precision, Seed
 from coem.estimators._unlabeled_weight import check_unlabeled_weight as check_unlabeled
 from coem.estimators._unlabeled_weight import set_unlabeled_weight, with_weight
 from coem.families.named import Named
@@ -29,7 +29,6 @@ from coem.io.checkpoint import Checkpoint
 from coem.labels import Knowledge, read_knowledge
 from coem.latent.mixture import MixtureTheta
 from coem.posterior import Rule
-from coem.protocols import Engine
 from coem.schedules import Schedule, StepSize
 from coem.typing import Array
 from coem.views import Views
@@ -145,7 +144,7 @@ class MixtureClassifier(ClassifierMethods, ClassifierMixin, OnlineMixin, Mixture
         dtype: Precision = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
-        engine: Engine | None = None,
+        engine: EngineLike = None,
         checkpoint: Folder | None = None,
         verbose: int = 0,
     ) -> None:
