@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from contextlib import ExitStack
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -24,6 +25,8 @@ from tests.laws.test_latent_laws import CASES, ROUNDS, close, fit_on_one_engine
 
 distributed = pytest.importorskip("distributed", reason="needs coem[dask]")
 dask = pytest.importorskip("dask", reason="needs coem[dask]")
+pytest.importorskip("dask.array", reason="needs coem[dask]")
+pytest.importorskip("dask.bag", reason="needs coem[dask]")
 
 from coem.engine import _dask_cluster, _dask_data, _dask_tasks  # noqa: E402
 from coem.engine._dask_parcels import Parcel, n_bytes  # noqa: E402
@@ -39,7 +42,7 @@ pytestmark = [
 
 LOCAL = {"dashboard_address": None, "threads_per_worker": 1, "silence_logs": "CRITICAL"}
 N, K = 240, 3
-SECONDS = 60  # after which a test does not wait any longer
+SECONDS = 20  # after which a test does not wait any longer
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +74,7 @@ FIT = {"n_components": K, "max_iter": 6, "tol": 0, "random_state": 0}
 
 
 def blocks(X):
-    return [X[lo:hi] for lo, hi in zip(BOUNDS[:-1], BOUNDS[1:], strict=True)]
+    return [X[lo:hi] for lo, hi in pairwise(BOUNDS)]
 
 
 def corpus_of(X, path):
@@ -101,11 +104,11 @@ def near(one, other):
     np.testing.assert_array_equal(one.labels_, other.labels_)
 
 
-def until(true, what):
-    """Wait for something that comes in a moment."""
+def until_none(left, what):
+    """Wait until nothing is left, which comes in a moment."""
     end = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < end, what
+    while found := left():
+        assert time.monotonic() < end, f"{what} are left: {found}"
         time.sleep(0.05)
 
 
@@ -114,9 +117,9 @@ def tasks(client):
 
 
 def nothing_is_left(client):
-    until(lambda: not client.futures, "futures are left")
-    until(lambda: not tasks(client), "tasks are left on the scheduler")
-    until(lambda: not any(client.run(_dask_tasks.n_kept).values()), "states are left on workers")
+    until_none(lambda: list(client.futures), "futures")
+    until_none(lambda: tasks(client), "tasks of the scheduler")
+    until_none(lambda: sum(client.run(_dask_tasks.n_kept).values()), "states on workers")
 
 
 # -- engines agree -----------------------------------------------------------------------------
@@ -243,7 +246,7 @@ def test_each_table_is_sent_once_a_round(engine, monkeypatch):
     with watch(lambda record: at.append(len(sent))):
         model.fit(wide)
     tables = [part.nbytes for part in parameters(model)]
-    for lo, hi in zip(at[:-1], at[1:], strict=True):  # the first round also sends the rows
+    for lo, hi in pairwise(at):  # the first round also sends the rows
         large = sorted(size for size, everywhere in sent[lo:hi] if size > 20_000)
         np.testing.assert_allclose(large, sorted(tables), rtol=0.05)
         assert all(everywhere for _, everywhere in sent[lo:hi])
@@ -522,7 +525,7 @@ def test_without_a_client_the_error_says_how_to_make_one(client):
         other.close()
         with pytest.raises(ConnectionError, match="connect a new client"):
             MixtureClusterer(**FIT, engine=other).fit(POINTS)
-    with pytest.raises(TypeError, match="must be a distributed.Client"):
+    with pytest.raises(TypeError, match="must be a distributed"):
         DaskEngine("tcp://127.0.0.1:8786")
 
 

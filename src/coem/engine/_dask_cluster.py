@@ -128,8 +128,10 @@ class Cluster:
 
     def cancel(self, futures: Iterable[Any]) -> None:
         """Call off what is under way, and let go of it."""
+        futures = [*futures]
         with suppress(Exception):  # the scheduler may be gone, and the work with it
-            self.client.cancel([*futures])
+            self.client.cancel(futures)
+        release(futures)
 
     def on_workers(self, function: Callable[..., Any], *args: Any) -> None:
         """Call a function on every worker that answers."""
@@ -173,6 +175,12 @@ class Cluster:
         except (OSError, RuntimeError):
             self.check_running()
             raise
+
+
+def release(futures: Iterable[Any]) -> None:
+    """Let go of results at once. Python would, when it next looks for cycles of references."""
+    for future in futures:
+        future.release()
 
 
 def retried(attempt: Callable[[], Result]) -> Result:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Generic, cast
 from uuid import uuid4
 
-from coem.engine._dask_cluster import GONE, Cluster, retried
+from coem.engine._dask_cluster import GONE, Cluster, release, retried
 from coem.engine._dask_data import Placed
 from coem.engine._dask_parcels import Parcel, pack
 from coem.engine._dask_tasks import Job, Sums, add, work
@@ -89,6 +89,7 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
                 level = [*above, *level[len(pairs) :]]
                 futures = [*futures, *above]
             found: Sums = self._cluster.fetch(level[0], self._fragile())
+            release(futures)
             return found
         except BaseException:
             self._cluster.cancel(futures)
@@ -97,7 +98,9 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
     def _fetch_all(self, job: Job) -> list[State]:
         futures = self._start(job)
         try:
-            return [self._cluster.fetch(future, self._fragile()) for future in futures]
+            states = [self._cluster.fetch(future, self._fragile()) for future in futures]
+            release(futures)
+            return states
         except BaseException:
             self._cluster.cancel(futures)
             raise
@@ -115,6 +118,7 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
     def _given_starts(self) -> list[Any]:
         """Return the given start of every partition, while views without parameters need it."""
         if self.theta.started or self._given[0] is None:
+            release(self._starts)
             self._given, self._starts = [None] * len(self._given), []
             return [*self._given]
         if not self._starts or any(start.status in GONE for start in self._starts):
@@ -144,10 +148,13 @@ class Post:
         letters = [] if known else [Parcel(skeleton)]
         futures = self._cluster.send([*map(Parcel, new), *letters]) if new or letters else []
         sent = {id(array): (array, future) for array, future in zip(new, futures, strict=False)}
+        before = self.futures()
         self._tables = {id(a): sent.get(id(a)) or self._tables[id(a)] for a in arrays}
         if not known:
             self._last = skeleton, futures[-1]
         assert self._last is not None
+        kept = {future.key for future in self.futures()}
+        release(future for future in before if future.key not in kept)
         return self._last[1], [self._tables[id(array)][1] for array in arrays]
 
     def futures(self) -> list[Any]:

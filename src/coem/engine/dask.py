@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any, Self, cast
 from weakref import WeakSet
 
-from coem.engine._dask_cluster import Cluster, Lost, check_tries
+from coem.engine._dask_cluster import Cluster, Lost, check_tries, release
 from coem.engine._dask_data import Placed, even_cuts, n_parts_of
 from coem.engine._dask_parcels import Parcel
 from coem.engine._dask_session import DaskSession
@@ -183,7 +183,7 @@ class DaskEngine:
         try:
             while futures:
                 result = self._cluster.fetch(futures[0], [sent, *data.fragile()])
-                del futures[0]
+                release([futures.pop(0)])
                 yield result
         finally:
             self._cluster.cancel([sent, *futures])

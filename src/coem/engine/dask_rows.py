@@ -1,5 +1,6 @@
 """Dask collections as rows that stay on the workers."""
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from coem.corpus import Job, RowStore, stacked
-from coem.engine._dask_cluster import Cluster, Lost
+from coem.engine._dask_cluster import Cluster, Lost, release
 from coem.engine._dask_parcels import Parcel, n_bytes
 from coem.engine.dask import checked_client, current_client
 from coem.typing import Array
@@ -84,6 +85,13 @@ class RemoteShard:
         return [self.block]
 
 
+class Held:
+    """Futures that are let go when nobody holds this object."""
+
+    def __init__(self, futures: Sequence[Any]) -> None:
+        weakref.finalize(self, release, futures)
+
+
 class DaskRows(RowStore):
     """Rows of one or several views in blocks on the workers of a cluster.
 
@@ -103,6 +111,7 @@ class DaskRows(RowStore):
         client = current_client() if client is None else checked_client(client)
         cluster = Cluster(client)
         futures = client.compute([*_opened(blocks)])
+        self._held = Held(futures)
         metas = _described(cluster, futures)
         pairs = [pair for pair in zip(futures, metas, strict=True) if pair[1].n_rows]
         if not pairs:
@@ -154,7 +163,7 @@ class DaskRows(RowStore):
         try:
             while futures:
                 found = self._cluster.fetch(futures[0])
-                del futures[0]
+                release([futures.pop(0)])
                 yield found
         finally:
             self._cluster.cancel(futures)
@@ -202,7 +211,9 @@ def _described(cluster: Cluster, futures: Sequence[Any]) -> list[Meta]:
     """Return what the blocks say of themselves, after one pass over them on the workers."""
     looks = cluster.start(_describe, futures)
     try:
-        return [cluster.fetch(look) for look in looks]
+        metas = [cluster.fetch(look) for look in looks]
+        release(looks)
+        return metas
     except Lost as error:
         raise RuntimeError(
             "a block of X was on a worker that ended, and Dask cannot compute it again; let tasks "
