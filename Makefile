@@ -104,7 +104,7 @@ endef
 
 # Encoders bring packages that ask for newer versions than coem does: their tests skip here. Old
 # versions of scikit-learn give pytest an iterator of checks, which pytest 9 warns of.
-OLD := -e '.[datasets,excel,languages,pandas,plot]' hmmlearn hypothesis nltk polars 'pytest<9' pytest-cov pytest-xdist
+OLD := -e '.[dask,datasets,excel,languages,pandas,plot]' hmmlearn hypothesis nltk polars 'pytest<9' pytest-cov pytest-xdist
 
 test-oldest: export PIP_CONSTRAINT = $(CURDIR)/build/oldest.txt
 test-oldest: export PIP_BUILD_CONSTRAINT = $(PIP_CONSTRAINT)

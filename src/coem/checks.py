@@ -75,13 +75,10 @@ def check_folder(name: str, path: object) -> None:
         raise ValueError(f"{name} must be a folder, and {path} is a file")
 
 
-def check_workers(n_jobs: object, engine: object, verbose: object) -> None:
+def check_workers(n_jobs: object, verbose: object) -> None:
     """Raise unless the parameters say how to run the blocks and how much to print."""
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise ValueError(f"n_jobs must be None or a non-zero integer, got {n_jobs!r}")
-    needed = ("map", "each_part", "open", "open_parts", "n_workers", "__enter__", "__exit__")
-    if engine is not None and not all(hasattr(engine, name) for name in needed):
-        raise ValueError(f"engine must be None or an engine of coem.engine, got {engine!r}")
     if not isinstance(verbose, Integral | bool):
         raise ValueError(f"verbose must be an integer, got {verbose!r}")
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from coem.corpus import Corpus
+from coem.row_store import RowStore
 from coem.sparse import sound_csr
 from coem.views import Views, as_views, is_several
 
@@ -22,7 +22,7 @@ def read_views(estimator: BaseEstimator, X: Any, *, reset: bool, named: Any = No
     estimator : estimator
         With `reset`, gets the attributes `view_names_` and `view_widths_`, and those that
         scikit-learn sets, such as `n_features_in_`.
-    X : matrix, list, dict, Views or Corpus
+    X : matrix, list, dict, Views or RowStore
         What `coem.views.as_views` takes, or a corpus, all of which is read. Named views may come in
         any order.
     reset : bool
@@ -31,19 +31,19 @@ def read_views(estimator: BaseEstimator, X: Any, *, reset: bool, named: Any = No
     named : DataFrame, optional
         A table with the names of the columns of `X`, if `X` has lost them.
     """
-    if isinstance(X, Corpus):
+    if isinstance(X, RowStore):
         X = X.load(what=type(estimator).__name__)
     return _compared(estimator, as_views(X), X if named is None else named, reset=reset)
 
 
-def read_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Views | Corpus:
+def read_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Views | RowStore:
     """Return `X` as `read_views` does; a corpus stays one, and its rows are not read."""
-    if isinstance(X, Corpus):
+    if isinstance(X, RowStore):
         return _compared(estimator, X, X, reset=reset)
     return read_views(estimator, X, reset=reset)
 
 
-RowsT = TypeVar("RowsT", Views, Corpus)
+RowsT = TypeVar("RowsT", Views, RowStore)
 
 
 def _compared(estimator: BaseEstimator, views: RowsT, named: Any, *, reset: bool) -> RowsT:
@@ -69,7 +69,7 @@ def as_rows(X: Any) -> Any:
     Several views become `Views`, a sparse matrix CSR, and a corpus is loaded, unless it is too
     large. Anything else stays as it is.
     """
-    if isinstance(X, Corpus):
+    if isinstance(X, RowStore):
         return X.load(what="this function")
     if is_several(X):
         return as_views(X)
@@ -105,7 +105,7 @@ def take_rows(X: Any, rows: Any) -> Any:
 
 
 def _check_same_views(
-    views: Views | Corpus, names: Sequence[str], widths: Sequence[int], estimator_name: str
+    views: Views | RowStore, names: Sequence[str], widths: Sequence[int], estimator_name: str
 ) -> None:
     """Raise unless the views have these names and numbers of columns."""
     if tuple(views.names) != tuple(names):

@@ -148,6 +148,24 @@ class Stored(Protocol[PartCo]):
         ...
 
 
+@runtime_checkable
+class OnWorker(Protocol[PartCo]):
+    """A stored partition whose rows are on a worker of a cluster.
+
+    Engines of that cluster make the partition there.
+    """
+
+    @property
+    def block(self) -> Any:
+        """The future of the rows."""
+        ...
+
+    @property
+    def maker(self) -> Callable[[Any], PartCo]:
+        """A function from the rows to the partition, which can be pickled."""
+        ...
+
+
 class Latent(Protocol[PartIn, Theta, State, SummaryOut]):
     """A latent structure: all that the loop asks for, if one partition holds all rows."""
 

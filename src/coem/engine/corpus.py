@@ -89,8 +89,7 @@ class StreamedSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         if self._next is None:
             return None
         before, stats = self._next
-        same_eta = clock.eta == before.eta or self.latent.n_turns == 1
-        return stats if clock.betas == before.betas and same_eta else None
+        return stats if is_up_to_date(before, clock, self.latent.n_turns) else None
 
     def _gather(self, turn: int, clock: Clock) -> Sum:
         """Return the statistics of all rows for the M step of a turn."""
@@ -140,3 +139,8 @@ def n_bytes(state: Any) -> int:
         elif hasattr(value, "__dict__"):  # labels in the place of responsibilities
             total += n_bytes(value)
     return total
+
+
+def is_up_to_date(before: Clock, clock: Clock, n_turns: int) -> bool:
+    """Return True if the first turn at `clock` learns what it would have learnt at `before`."""
+    return clock.betas == before.betas and (clock.eta == before.eta or n_turns == 1)

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from coem.corpus import Corpus
 from coem.coupling import as_coupling
 from coem.estimators._corpora import joined
 from coem.estimators._params import MixtureParams
@@ -25,6 +24,7 @@ from coem.online import Running
 from coem.posterior import Rule, Soft, as_rule
 from coem.protocols import Clock
 from coem.records import Records
+from coem.row_store import RowStore
 from coem.typing import Array
 from coem.view_betas import find_betas
 from coem.views import Views, as_views
@@ -85,9 +85,9 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
 
     # -- views that speak --------------------------------------------------------------------
 
-    def _rows_of_fit(self, views: Views | Corpus, weight: Array | None) -> Partition | StoredRows:
+    def _rows_of_fit(self, views: Views | RowStore, weight: Array | None) -> Partition | StoredRows:
         """Return the rows of a fit, encoded; those of a corpus stay there."""
-        if isinstance(views, Corpus):
+        if isinstance(views, RowStore):
             return self._survey(views, weight)
         return Partition(*self._encode(views, reset=True, weight=weight), weight)
 
@@ -150,11 +150,12 @@ class BaseMixture(ViewsModel, MixtureParams, ABC):
 
     def _rows(self, X: Any) -> Partition | StoredRows:
         """Return new rows, checked and encoded; those of a corpus stay there."""
-        if not isinstance(X, Corpus):
+        X = self._opened(X)
+        if not isinstance(X, RowStore):
             return self._part(X)
         check_is_fitted(self)
         corpus = read_rows(self, X, reset=False)
-        assert isinstance(corpus, Corpus)
+        assert isinstance(corpus, RowStore)
         families = tuple(self.families_[name] for name in corpus.names)
         return StoredRows(corpus, Encoding(families, self._silent()))
 

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_choice
-from coem.corpus import Corpus
 from coem.coupling import Joint
 from coem.engine.sessions import WholeSession
 from coem.estimators._base import BaseMixture
@@ -28,6 +27,7 @@ from coem.latent.mixture import Mixture
 from coem.latent.sequences import SequenceBlock, Sequences
 from coem.latent.stored_sequences import SequenceRows
 from coem.protocols import Clock, Engine
+from coem.row_store import RowStore
 from coem.runs import Phase, drive
 from coem.schedules import Constant, as_schedule, max_rounds
 from coem.sequences import (
@@ -64,7 +64,7 @@ class ChainFit(ChainModel):
         codes = read_codes(y, offsets, self.n_components)
         choices, markov = choices_of_codes(self.n_components), MarkovTheta.of(*self._first_markov())
         with naming_sequences(offsets):
-            if isinstance(views, Corpus):
+            if isinstance(views, RowStore):
                 rows = self._survey(views, weight)
                 encoding = replace(rows.encoding, choices=choices)
                 known = rows.corpus, encoding, weight, codes, rows.empty

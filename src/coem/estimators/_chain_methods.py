@@ -8,7 +8,6 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_number
-from coem.corpus import Corpus
 from coem.estimators._chain_model import ChainModel
 from coem.estimators._contributions import log_odds
 from coem.estimators._corpora import check_result
@@ -16,6 +15,7 @@ from coem.estimators._features import FeatureMethods
 from coem.estimators._types import Seed
 from coem.latent.fitted_chain import FittedChain
 from coem.latent.sequences import SequenceBlock
+from coem.row_store import RowStore
 from coem.sequences import one_per_row, read_sequences
 from coem.typing import Array, Matrix, Rng
 from coem.views import Views
@@ -29,7 +29,7 @@ class ChainMethods(FeatureMethods, ChainModel):
 
         Parameters
         ----------
-        X : matrix, Views or Corpus, or list of matrices or Views
+        X : matrix, Views or RowStore, or list of matrices or Views
             Sequences, as in `fit`.
         lengths : array-like of int, optional
             Number of rows of each sequence.
@@ -55,7 +55,7 @@ class ChainMethods(FeatureMethods, ChainModel):
         The state of the largest probability need not be the one of the best path, which `predict`
         returns.
         """
-        if isinstance(X, Corpus):
+        if isinstance(X, RowStore):
             check_result(len(X), 8 * self.n_components)
         return np.concatenate(self._map_sequences(X, lengths, FittedChain.proba))
 
@@ -130,7 +130,7 @@ class ChainMethods(FeatureMethods, ChainModel):
 
         Parameters
         ----------
-        X : matrix, Views or Corpus, or list of matrices or Views
+        X : matrix, Views or RowStore, or list of matrices or Views
             Sequences, as in `fit`.
         lengths : array-like of int, optional
             Number of rows of each sequence.
@@ -147,7 +147,7 @@ class ChainMethods(FeatureMethods, ChainModel):
         check_is_fitted(self)
         if self.n_components < 2:
             raise ValueError("explain compares two states, and the model has only one")
-        X = X.load(what="explain") if isinstance(X, Corpus) else X
+        X = X.load(what="explain") if isinstance(X, RowStore) else X
         found = self._map_sequences(X, lengths, self._explain_block)
         return [row for rows in found for row in rows]
 

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_choice, check_number
-from coem.corpus import Corpus
 from coem.estimators._restarts import RestartFit
 from coem.input import read_rows, read_views
 from coem.kernels import threads
@@ -20,6 +19,7 @@ from coem.latent.sequences import SequenceBlock, Sequences
 from coem.latent.stored import Encoding
 from coem.latent.stored_sequences import SequenceRows
 from coem.online import Running
+from coem.row_store import RowStore
 from coem.schedules import as_schedule
 from coem.sequences import (
     is_list_of_sequences,
@@ -115,21 +115,21 @@ class ChainModel(RestartFit, ABC):
         with naming_sequences(offsets):
             return Sequences(*self._encode(views, reset=False), offsets=offsets)
 
-    def _views(self, X: Any, lengths: Any, *, reset: bool) -> tuple[Views | Corpus, Array]:
+    def _views(self, X: Any, lengths: Any, *, reset: bool) -> tuple[Views | RowStore, Array]:
         """Return the rows of all sequences, and where the sequences begin."""
         rows, offsets = read_sequences(X, lengths)
-        if isinstance(rows, Corpus):
+        if isinstance(rows, RowStore):
             return read_rows(self, rows, reset=reset), offsets
         named = X[0] if is_list_of_sequences(X) else None
         return read_views(self, rows, reset=reset, named=named), offsets
 
     def _rows(self, X: Any, lengths: Any) -> Sequences | SequenceRows:
         """Return new sequences, checked and encoded; those of a corpus stay there."""
-        if not isinstance(X, Corpus):
+        if not isinstance(X, RowStore):
             return self._part(X, lengths)
         check_is_fitted(self)
         corpus, offsets = self._views(X, lengths, reset=False)
-        assert isinstance(corpus, Corpus)
+        assert isinstance(corpus, RowStore)
         families = tuple(self.families_[name] for name in corpus.names)
         encoding = Encoding(families, np.zeros(len(families), dtype=bool))
         return SequenceRows(corpus, encoding, offsets=offsets)

@@ -5,7 +5,6 @@ from numbers import Integral, Real
 from sklearn.utils import Bunch
 
 from coem.checks import check_flag, check_number
-from coem.corpus import Corpus
 from coem.estimators._base import BaseMixture
 from coem.estimators._classifier_methods import ClassifierMethods
 from coem.estimators._correspondence import by_hand, check_correspondence
@@ -17,6 +16,7 @@ from coem.estimators._unlabeled_weight import check_unlabeled_weight as check_un
 from coem.estimators._unlabeled_weight import with_weight
 from coem.io.kept import Kept, check_seed, part_of
 from coem.labels import Knowledge
+from coem.row_store import RowStore
 from coem.typing import Array
 from coem.views import Views
 
@@ -45,7 +45,7 @@ class ClassifierFit(ClassifierMethods):
     def _fit_sizes(
         self,
         sizes: Sizes,
-        views: Views | Corpus,
+        views: Views | RowStore,
         knowledge: Knowledge,
         weight: Array | None,
         kept: Kept | None,

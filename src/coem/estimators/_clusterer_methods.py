@@ -9,11 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from coem.calibration import best_limit, bounded, matching_limit
 from coem.checks import check_weight, undo_on_error
-from coem.corpus import Corpus
 from coem.estimators._methods import MixtureMethods
 from coem.latent.block import Block
 from coem.latent.fitted import Fitted
 from coem.latent.shared_rows import translated
+from coem.row_store import RowStore
 from coem.typing import Array
 from coem.views import as_views
 
@@ -75,7 +75,7 @@ class ClustererMethods(MixtureMethods):
             The estimator, with `calibration_`.
         """
         check_is_fitted(self)
-        weight = check_weight(sample_weight, X if isinstance(X, Corpus) else as_views(X))
+        weight = check_weight(sample_weight, X if isinstance(X, RowStore) else as_views(X))
         there = self._rows(X)
         n_rows = there.n_rows
         groupings = [_codes(other, n_rows, place) for place, other in enumerate(others)]

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from coem.corpus import Corpus
-from coem.row_store import MOST_IN_MEMORY
+from coem.row_store import MOST_IN_MEMORY, RowStore
 from coem.typing import Array
 from coem.views import Views
 
@@ -36,7 +35,7 @@ def joined(results: Iterable[Array], n_rows: int) -> Array:
     return out
 
 
-def over_shards(rows: Views | Corpus, work: Callable[[Views], Array]) -> Array:
+def over_shards(rows: Views | RowStore, work: Callable[[Views], Array]) -> Array:
     """Return what `work` makes of rows; of a corpus, one shard after the other."""
     if isinstance(rows, Views):
         return work(rows)
@@ -45,7 +44,7 @@ def over_shards(rows: Views | Corpus, work: Callable[[Views], Array]) -> Array:
 
 def refuse_corpus(X: Any, method: str) -> None:
     """Raise if `X` is a corpus, of which `method` takes one shard after the other."""
-    if isinstance(X, Corpus):
+    if isinstance(X, RowStore):
         raise ValueError(
             f"{method} takes one batch of rows, and a corpus is many: call it for each shard, "
             f"for shard in corpus.shards: model.{method}(shard.read()), or call fit"

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from coem.checks import check_dtype, check_flag, check_folder, check_number, check_workers
-from coem.corpus import Corpus
 from coem.engine import LocalEngine
 from coem.estimators._count_journal import Candidate, Theta
 from coem.estimators._count_task import CountLatent, CountTask, Couple
@@ -25,6 +24,7 @@ from coem.io.packing import Packing
 from coem.kernels.aspect import Pairs
 from coem.latent.aspect import AspectData
 from coem.records import Records
+from coem.row_store import RowStore
 from coem.run_coupling import RunCoupling, Via, read_coupling
 from coem.runs import (
     Phase,
@@ -98,7 +98,7 @@ class CountModel(Saves, KeepsInit, BaseEstimator):
 
     def _read_counts(self, X: Any, *, reset: bool) -> Matrix:
         """Return checked counts."""
-        if isinstance(X, Corpus) and len(X.names) > 1:
+        if isinstance(X, RowStore) and len(X.names) > 1:
             raise ValueError(
                 f"{type(self).__name__} takes one view of a corpus, which has {list(X.names)}; "
                 f"choose one, such as corpus[[{X.names[0]!r}]]"
@@ -118,7 +118,7 @@ class CountModel(Saves, KeepsInit, BaseEstimator):
             check_number(name, getattr(self, name), Integral, 1)
         check_number("tol", self.tol, Real, 0)
         check_dtype(self.dtype)
-        check_workers(self.n_jobs, None, self.verbose)
+        check_workers(self.n_jobs, self.verbose)
         check_folder("checkpoint", self.checkpoint)
         beta = as_schedule(self.beta, "beta")
         if not beta.extremes()[0] > 0:

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from coem.corpus import Corpus
 from coem.io.checkpoint import Checkpoint
 from coem.io.fingerprint import described, fingerprint
 from coem.io.kept import MACHINE, Kept, Place, kept_fits
 from coem.io.packing import Packing
 from coem.labels import Knowledge
 from coem.protocols import Theta
+from coem.row_store import RowStore
 from coem.typing import Array, Matrix
 from coem.views import Views
 
@@ -34,12 +34,12 @@ def checkpoint_of(
 def kept_folds(
     place: Place | None,
     params: dict[str, Any],
-    views: Views | Corpus,
+    views: Views | RowStore,
     knowledge: Knowledge,
     weight: Array | None,
 ) -> Kept | None:
     """Return the folder of fits to folds of labelled rows, or None if the user asked for none."""
-    if isinstance(views, Corpus):
+    if isinstance(views, RowStore):
         rows: list[Any] = [views.digest, views.names]
     else:
         rows = [views[name] for name in views.names]

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coem.corpus import Corpus
 from coem.estimators._base import BaseMixture
 from coem.estimators._fit import Lesson
 from coem.estimators._restarts import Rows
@@ -15,6 +14,7 @@ from coem.estimators._subtopics import is_choice
 from coem.labels import Knowledge
 from coem.latent.block import Partition
 from coem.latent.stored import SAMPLE
+from coem.row_store import RowStore
 from coem.typing import Array
 
 LEAST = 20  # rows of a class that choices are made on, if it has so many
@@ -39,7 +39,7 @@ def judged_rows(
     drawn by their content. `model` is the classifier that is chosen, and `cv` says how labelled
     rows are held out; raise if these are given for all rows of a corpus.
     """
-    if not isinstance(X, Corpus):
+    if not isinstance(X, RowStore):
         return Judged(X, y, weight, knowledge)
     _check_held_out(cv, model)
     mass = np.ones(len(X)) if weight is None else weight
@@ -102,7 +102,7 @@ def lesson_of(knowledge: Knowledge, weight: Array | None, X: Any) -> Lesson:
 
     Of very many labelled rows in a corpus, some are drawn by their content.
     """
-    if not isinstance(X, Corpus):
+    if not isinstance(X, RowStore):
         return Lesson(np.arange(len(knowledge.exact)), knowledge.shares(weight))
     rows = X.sample(LABELLED, among=np.flatnonzero(knowledge.certainty > 0))
     own = None if weight is None else weight[rows]

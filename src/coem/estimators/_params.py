@@ -1,18 +1,19 @@
 """Parameters of models with families: their types, their checks, and those of the families."""
 
+from copy import deepcopy
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from coem.checks import check_choice, check_dtype, check_folder, check_number, check_workers
 from coem.coupling import Coupling, as_coupling
-from coem.estimators._types import Folder, Precision, Seed
+from coem.engine import as_engine
+from coem.estimators._types import EngineLike, Folder, Precision, Seed
 from coem.families.named import Named, family_parts, is_auto, with_field
 from coem.latent.weights import WEIGHTS
 from coem.posterior import Rule, as_rule
-from coem.protocols import Engine
 from coem.run_coupling import ROW_VIAS, RunCoupling, read_coupling
 from coem.schedules import Schedule, StepSize, as_schedule, as_step
 
@@ -34,7 +35,7 @@ class FamilyParams(BaseEstimator):
     dtype: Precision
     n_jobs: int | None
     random_state: Seed
-    engine: Engine | None
+    engine: EngineLike
     checkpoint: Folder | None
     verbose: int
 
@@ -45,6 +46,17 @@ class FamilyParams(BaseEstimator):
             for prefix, family in family_parts(self.family):
                 params |= {f"{prefix}__{f.name}": getattr(family, f.name) for f in fields(family)}
         return params
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted estimator with the same parameters; engines are shared, not copied."""
+        params = self.get_params(deep=False)
+        engine = params.pop("engine")
+        other = type(self)(**{name: clone(p, safe=False) for name, p in params.items()})
+        other.engine = engine
+        for name in ("_metadata_request", "_sklearn_output_config"):  # as scikit-learn does it
+            if name in vars(self):
+                setattr(other, name, deepcopy(vars(self)[name]))
+        return other
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``family__alpha=0.1`` replaces the family by one with that value."""
@@ -76,7 +88,8 @@ class FamilyParams(BaseEstimator):
             check_number(name, getattr(self, name), Integral, 1, optional=name != "n_init")
         check_number("tol", self.tol, Real, 0)
         check_dtype(self.dtype)
-        check_workers(self.n_jobs, self.engine, self.verbose)
+        check_workers(self.n_jobs, self.verbose)
+        as_engine(self.engine, self.n_jobs)
         check_folder("checkpoint", self.checkpoint)
         as_schedule(self.beta, "beta")
         as_step(self.step)

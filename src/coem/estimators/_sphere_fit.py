@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_dtype, check_number, check_workers
-from coem.corpus import Corpus
 from coem.em import Result
 from coem.engine import LocalEngine
 from coem.estimators._angles import nearest
@@ -29,6 +28,7 @@ from coem.latent.sphere import Concepts, Sphere
 from coem.latent.stored import SAMPLE, Encoding, StoredRows, survey
 from coem.protocols import Engine
 from coem.records import Records
+from coem.row_store import RowStore
 from coem.runs import (
     Phase,
     best_of,
@@ -81,18 +81,19 @@ class SphereFit(Saves, BaseEstimator):
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("patience", self.patience, Integral, 1, optional=True)
         check_dtype(self.dtype)
-        check_workers(self.n_jobs, None, self.verbose)
+        check_workers(self.n_jobs, self.verbose)
 
     @property
     def _family(self) -> VonMisesFisher:
         """The family that computes cosines."""
         return VonMisesFisher(dtype=self.dtype)
 
-    def _rows(self, views: Views | Corpus, weight: Array | None) -> Rows:
+    def _rows(self, views: Views | RowStore, weight: Array | None) -> Rows:
         """Return the rows of a fit as unit rows; those of a corpus stay there."""
         if isinstance(views, Views):
             return Partition(*self._encode(views), weight)
-        families, empty = survey(views, [self._family] * len(views.names), self.dtype)
+        with LocalEngine(self.n_jobs) as engine:
+            families, empty = survey(views, [self._family] * len(views.names), self.dtype, engine)
         return StoredRows(views, _all_of(families), weight, None, empty)
 
     def _encode(self, views: Views) -> tuple[tuple[Matrix, ...], Array | None]:
@@ -211,7 +212,7 @@ class SphereFit(Saves, BaseEstimator):
         check_is_fitted(self)
         views = read_rows(self, X, reset=False)
         rows: Rows
-        if isinstance(views, Corpus):
+        if isinstance(views, RowStore):
             family = self._family.bind_pieces([], self.dtype)
             rows = StoredRows(views, _all_of([family] * len(views.names)))
         else:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from coem.corpus import Corpus
 from coem.estimators._classifier_methods import ClassifierMethods
 from coem.estimators._held_out import Classifier, Split, held_out, is_leave_one_out, like, splits_of
 from coem.estimators._keeping import kept_folds
 from coem.io.kept import Content, Kept, Part, discard, once, part_of
 from coem.labels import Knowledge
 from coem.records import Records
+from coem.row_store import RowStore
 from coem.typing import Array
 from coem.views import Views
 
@@ -54,7 +54,10 @@ def sizes_of(value: Sizes, classes: Array) -> Array:
 
 
 def kept_choices(
-    estimator: ClassifierMethods, views: Views | Corpus, knowledge: Knowledge, weight: Array | None
+    estimator: ClassifierMethods,
+    views: Views | RowStore,
+    knowledge: Knowledge,
+    weight: Array | None,
 ) -> Kept | None:
     """Return the folder of a fit that needs fits to folds, or None if nothing is to be kept."""
     if not needs_folds(estimator):

@@ -1,7 +1,7 @@
 """Types of the parameters that users pass to several estimators."""
 
 from os import PathLike
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -14,3 +14,6 @@ Precision: TypeAlias = DTypeLike | None
 
 Folder: TypeAlias = str | PathLike[str]
 """The path of a folder."""
+
+EngineLike: TypeAlias = Any
+"""None, an `Engine`, a `distributed.Client` or "dask": what `coem.engine.as_engine` takes."""

@@ -1,7 +1,7 @@
 """A mixture without labels: each component is a cluster of its own."""
 
 from collections.abc import Callable, Sequence
-from copy import copy, deepcopy
+from copy import copy
 from numbers import Integral
 from typing import Any, Self, cast
 
@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import clone
 
 from coem.checks import check_number, check_weight
-from coem.corpus import Corpus
 from coem.engine import LocalEngine
 from coem.estimators._explain import ExplainMixin
 from coem.estimators._fit import Lesson, MixtureFit
@@ -22,6 +21,7 @@ from coem.io.kept import Kept, Part, part_of
 from coem.latent.mixture import MixtureTheta
 from coem.latent.stored import StoredRows
 from coem.protocols import Engine
+from coem.row_store import RowStore
 from coem.run_coupling import RunCoupling
 from coem.runs import draw_seeds, warn_user
 from coem.typing import Array
@@ -154,7 +154,7 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
 
         def fit(seed: int) -> Any:
             model = copy(first)
-            model.random_state, model.engine = seed, deepcopy(first.engine)
+            model.random_state = seed
             model._fit(part, drawn=drawn[seed], saved=saved[seed])
             return model
 
@@ -176,8 +176,8 @@ class UnlabelledMixture(ExplainMixin, MixtureFit):
         self._check_params()
         check_number("n_components", self.n_components, Integral, 1)
         self._coupling_of_runs()
-        views = read_rows(self, X, reset=True)
-        if isinstance(views, Corpus) and self.coupling_of_runs is not None:
+        views = read_rows(self, self._opened(X), reset=True)
+        if isinstance(views, RowStore) and self.coupling_of_runs is not None:
             raise ValueError(
                 "coupling_of_runs keeps the posteriors of all rows and runs in memory, and so does "
                 "not take a corpus; use n_init, or fit rows in memory: X = corpus.load()"

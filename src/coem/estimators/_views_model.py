@@ -2,12 +2,12 @@
 
 import sys
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from coem.corpus import Corpus
-from coem.engine import LocalEngine
+from coem.engine import as_engine
+from coem.engine.dask import DaskEngine, is_client
 from coem.estimators._params import FamilyParams
 from coem.estimators._starts import KeepsInit
 from coem.families import Multinomial
@@ -23,6 +23,7 @@ from coem.latent.emissions import Emissions
 from coem.latent.stored import SAMPLE, Encoding, StoredRows, survey
 from coem.protocols import Engine
 from coem.records import Records
+from coem.row_store import RowStore
 from coem.runs import warn_user
 from coem.typing import Array, Matrix, Theta
 from coem.views import Views
@@ -49,6 +50,22 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
     converged_: bool
 
     _made_with: dict[str, Any]  # what `_shape_params` were when the model was fitted
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state to pickle. A client cannot be pickled: "dask" takes its place.
+
+        Where the model is loaded, it then works with the client that is current.
+        """
+        state: dict[str, Any] = dict(super().__getstate__())
+        if is_client(self.engine) or isinstance(self.engine, DaskEngine):
+            state["engine"] = "dask"
+        return state
+
+    def __copy__(self) -> Self:
+        """Return a shallow copy, which keeps the engine."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(vars(self))
+        return other
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take up a pickled state, with tables laid out for the kernels.
@@ -85,7 +102,7 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
         empty = any_empty([families[name].empty(X) for name, X in checked.items()])
         return tuple(families[name].encode(X) for name, X in checked.items()), empty
 
-    def _survey(self, corpus: Corpus, weight: Array | None) -> StoredRows:
+    def _survey(self, corpus: RowStore, weight: Array | None) -> StoredRows:
         """Return the rows of a corpus for a fit, after one pass that checks their values.
 
         The families are those that a sample of the rows calls for.
@@ -96,7 +113,8 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
         total = n_rows if weight is None else float(weight.sum())
         chosen = self._choose(corpus.take(rows), mass * (total / max(float(mass.sum()), 1.0)))
         families = [chosen[name] for name in corpus.names]
-        bound, empty = survey(corpus, families, self._precision())
+        with self._engine() as engine:
+            bound, empty = survey(corpus, families, self._precision(), engine)
         self.families_ = dict(zip(corpus.names, bound, strict=True))
         self._made_with = self._shape_params()
         encoding = Encoding(bound, np.zeros(len(bound), dtype=bool))
@@ -155,9 +173,25 @@ class ViewsModel(Saves, KeepsInit, FamilyParams, ABC):
         single = any(family.single_precision for family in self.families_.values())
         return self._precision() == np.float64 or (self._precision() is None and not single)
 
+    def _opened(self, X: Any) -> Any:
+        """Return `X`; a dask collection becomes rows that stay on the workers."""
+        if not hasattr(X, "__dask_graph__") and not isinstance(X, list | tuple):
+            return X
+        from coem.engine.dask_rows import DaskRows, is_collection
+
+        if not is_collection(X):
+            return X
+        engine = self._engine()
+        if not isinstance(engine, DaskEngine):
+            raise ValueError(
+                'X is a dask collection, which engine="dask" works on; pass it, or rows in memory: '
+                "X.compute()"
+            )
+        return DaskRows(X, engine.client)
+
     def _engine(self) -> Engine:
         """Return the engine that the user has chosen, or the default one."""
-        return LocalEngine(self.n_jobs) if self.engine is None else self.engine
+        return as_engine(self.engine, self.n_jobs)
 
 
 def laid_out(family: AnyFamily, theta: Theta) -> Theta:

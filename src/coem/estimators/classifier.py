@@ -7,20 +7,19 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from coem.checks import check_weight, undo_on_error
-from coem.corpus import Corpus
 from coem.coupling import Coupling
 from coem.estimators._classifier_fit import ClassifierFit
 from coem.estimators._labels_of_corpora import judged_rows
 from coem.estimators._methods import MixtureMethods
 from coem.estimators._online import OnlineMixin, check_classes
 from coem.estimators._subtopics import Sizes, choose, is_choice, kept_choices
-from coem.estimators._types import Folder, Precision, Seed
+from coem.estimators._types import EngineLike, Folder, Precision, Seed
 from coem.estimators._unlabeled_weight import set_unlabeled_weight, with_weight
 from coem.families.named import Named
 from coem.input import read_rows
 from coem.labels import read_knowledge
 from coem.posterior import Rule
-from coem.protocols import Engine
+from coem.row_store import RowStore
 from coem.schedules import Schedule, StepSize
 
 
@@ -137,7 +136,7 @@ class MixtureClassifier(ClassifierFit, ClassifierMixin, OnlineMixin, MixtureMeth
         dtype: Precision = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
-        engine: Engine | None = None,
+        engine: EngineLike = None,
         checkpoint: Folder | None = None,
         verbose: int = 0,
     ) -> None:
@@ -194,6 +193,7 @@ class MixtureClassifier(ClassifierFit, ClassifierMixin, OnlineMixin, MixtureMeth
             The fitted estimator.
         """
         self._check_params()
+        X = self._opened(X)
         views = read_rows(self, X, reset=True)
         knowledge = read_knowledge(y, len(views))
         if not knowledge.certainty.any():
@@ -211,7 +211,7 @@ class MixtureClassifier(ClassifierFit, ClassifierMixin, OnlineMixin, MixtureMeth
                 self.__dict__.update(vars(best) | params)
                 self._made_with = self._shape_params()  # the choice, and not what was chosen
                 self.cv_results_ = table
-            if not is_choice(self.components_per_class) or isinstance(views, Corpus):
+            if not is_choice(self.components_per_class) or isinstance(views, RowStore):
                 self._fit_sizes(sizes, views, knowledge, weight, kept)
             if self.calibrate:
                 self.calibration_ = self._calibration(sizes, judged, kept)

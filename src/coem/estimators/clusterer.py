@@ -9,11 +9,10 @@ from coem.checks import undo_on_error
 from coem.coupling import Coupling
 from coem.estimators._clusterer_methods import ClustererMethods
 from coem.estimators._growing import GrowingMixin
-from coem.estimators._types import Folder, Precision, Seed
+from coem.estimators._types import EngineLike, Folder, Precision, Seed
 from coem.estimators._unlabelled import UnlabelledMixture
 from coem.families.named import Named
 from coem.posterior import Rule
-from coem.protocols import Engine
 from coem.run_coupling import RunCoupling
 from coem.schedules import Schedule, StepSize
 from coem.typing import Array
@@ -95,9 +94,9 @@ class MixtureClusterer(UnlabelledMixture, GrowingMixin, ClustererMethods):
         Number of threads. Results are the same, bit by bit, for any number.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
-    engine : object, optional
-        An engine of `coem.engine`, which holds the rows and their posteriors. The default uses
-        threads of this process.
+    engine : Engine, distributed.Client or "dask", optional
+        What holds the rows and their posteriors: by default threads of this process; with a client,
+        the workers of a Dask cluster; "dask" is the current client.
     checkpoint : path, optional
         A folder that keeps the state of a fit while it runs, coupled runs included. Writing takes
         at most a twentieth of the time. If a fit was stopped, call `fit` again with the same data
@@ -200,7 +199,7 @@ class MixtureClusterer(UnlabelledMixture, GrowingMixin, ClustererMethods):
         dtype: Precision = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
-        engine: Engine | None = None,
+        engine: EngineLike = None,
         checkpoint: Folder | None = None,
         verbose: int = 0,
     ) -> None:

@@ -6,9 +6,8 @@ from sklearn.utils import ClassifierTags
 
 from coem.checks import undo_on_error
 from coem.estimators._chain_online import ChainOnline
-from coem.estimators._types import Folder, Precision, Seed
+from coem.estimators._types import EngineLike, Folder, Precision, Seed
 from coem.families.named import Named
-from coem.protocols import Engine
 from coem.schedules import Schedule, StepSize
 from coem.typing import Array
 
@@ -73,8 +72,8 @@ class HiddenMarkovModel(ChainOnline):
         Number of threads. Results are the same, bit by bit, for any number.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
-    engine : object, optional
-        An engine of `coem.engine`. The default uses threads of this process.
+    engine : Engine, distributed.Client or "dask", optional
+        What holds the rows, as in `MixtureClusterer`. By default threads of this process.
     checkpoint : path, optional
         A folder that keeps the state of a fit while it runs, as in `MixtureClusterer`.
     verbose : int, default=0
@@ -149,7 +148,7 @@ class HiddenMarkovModel(ChainOnline):
         dtype: Precision = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
-        engine: Engine | None = None,
+        engine: EngineLike = None,
         checkpoint: Folder | None = None,
         verbose: int = 0,
     ) -> None:

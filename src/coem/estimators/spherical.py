@@ -7,13 +7,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from coem.checks import check_weight, undo_on_error
-from coem.corpus import Corpus
 from coem.estimators._angles import angles, cosines
 from coem.estimators._corpora import check_result
 from coem.estimators._sphere_fit import SphereFit
 from coem.estimators._types import Precision, Seed
 from coem.input import read_rows
 from coem.latent.block import Block
+from coem.row_store import RowStore
 from coem.typing import Array
 
 
@@ -195,7 +195,7 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
         A row that is empty in every view is at a right angle to all clusters.
         """
-        if isinstance(X, Corpus):
+        if isinstance(X, RowStore):
             check_result(len(X), 8 * self.n_clusters)
 
         def work(block: Block) -> Array:

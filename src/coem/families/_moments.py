@@ -6,7 +6,8 @@ deviation. So columns that lie far from 0 are summed about a centre, which `far_
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from functools import reduce
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -76,25 +77,52 @@ def as_centre(given: Any) -> tuple[float, ...]:
     return tuple(centre.tolist())
 
 
-def far_centre(pieces: Iterable[Array]) -> tuple[float, ...] | None:
-    """Return the mean of each column that lies far from 0, and 0 for others; None if all do not.
+class Spread(NamedTuple):
+    """Of each column, how many entries there are, the least and the largest, and two moments."""
 
-    `pieces` are all rows in pieces. NaN marks a missing entry. The mean is near enough if rounding
-    moves it; a column of equal entries has its entry as mean, so that it is exactly 0 about it.
-    """
-    count, low, high = np.zeros(1), np.full(1, np.inf), np.full(1, -np.inf)
-    mean, squares = np.zeros(1), np.zeros(1)  # as wide as the first piece, when it is added
+    n_seen: Array
+    low: Array
+    high: Array
+    mean: Array
+    squares: Array  # sums of squares about the mean
+
+
+def spread_of(pieces: Iterable[Array]) -> Spread:
+    """Return what is known of the columns of rows in pieces. NaN marks a missing entry."""
+    total: Spread | None = None
     for rows in pieces:
         seen = ~np.isnan(rows)
         n = seen.sum(axis=0)
-        own = np.where(seen, rows, 0.0).sum(axis=0) / np.maximum(n, 1)
-        about = np.where(seen, rows - own, 0.0)
-        low, high = np.fmin(low, np.fmin.reduce(rows)), np.fmax(high, np.fmax.reduce(rows))
-        # Chan, Golub and LeVeque (1983): join means and sums of squares about them.
-        total = np.maximum(count + n, 1)
-        shift = own - mean
-        squares = squares + np.einsum("nd,nd->d", about, about) + shift**2 * count * n / total
-        mean, count = mean + shift * n / total, count + n
+        mean = np.where(seen, rows, 0.0).sum(axis=0) / np.maximum(n, 1)
+        about = np.where(seen, rows - mean, 0.0)
+        low, high = np.fmin.reduce(rows), np.fmax.reduce(rows)
+        own = Spread(n, low, high, mean, np.einsum("nd,nd->d", about, about))
+        total = own if total is None else _joined(total, own)
+    assert total is not None
+    return total
+
+
+def _joined(one: Spread, other: Spread) -> Spread:
+    """Return what is known of the rows of both: Chan, Golub and LeVeque (1983)."""
+    total = np.maximum(one.n_seen + other.n_seen, 1)
+    shift = other.mean - one.mean
+    between = shift**2 * one.n_seen * other.n_seen / total
+    return Spread(
+        one.n_seen + other.n_seen,
+        np.fmin(one.low, other.low),
+        np.fmax(one.high, other.high),
+        one.mean + shift * other.n_seen / total,
+        one.squares + other.squares + between,
+    )
+
+
+def far_centre(spreads: Iterable[Spread]) -> tuple[float, ...] | None:
+    """Return the mean of each column that lies far from 0, and 0 for others; None if all do not.
+
+    `spreads` are those of all rows in pieces. The mean is near enough if rounding moves it; a
+    column of equal entries has its entry as mean, so that it is exactly 0 about it.
+    """
+    count, low, high, mean, squares = reduce(_joined, spreads)
     far = (mean**2 > FAR**2 * squares / np.maximum(count, 1)) & (count > 0)
     return tuple(np.where(far, np.clip(mean, low, high), 0.0).tolist()) if far.any() else None
 

@@ -1,7 +1,7 @@
 """What a component family is: a density, additive statistics and an M step."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -14,6 +14,7 @@ from coem.typing import Array, Matrix, MatrixT, Rng, Theta, is_sparse
 from coem.views import RowError
 
 ThetaT = TypeVar("ThetaT", bound=Theta)
+Found = TypeVar("Found")
 StatsT = TypeVar("StatsT", bound=Stats)
 
 
@@ -198,8 +199,9 @@ class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
     def bind_pieces(self, pieces: Iterable[Matrix], dtype: Any) -> Self:
         """Return what `bind` returns, for more rows than fit in memory.
 
-        `pieces` are all rows in pieces, and can be gone through more than once. If your family
-        overrides `bind`, override this method too, so that it can be fitted to a corpus.
+        `pieces` are all rows in pieces, and can be gone through more than once; `each_piece`
+        looks at them where they are. If your family overrides `bind`, override this method too, so
+        that it can be fitted to a corpus.
         """
         if type(self).bind is not Family.bind:
             raise TypeError(
@@ -241,6 +243,13 @@ class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
 AnyFamily: TypeAlias = Family[Any, Any, Any]
 """A family whose types are not known: the user chooses the family of each view at run time, so
 that a mixture over several views cannot name their types."""
+
+
+def each_piece(function: Callable[[Matrix], Found], pieces: Iterable[Matrix]) -> Iterator[Found]:
+    """Yield what a function finds in the pieces of `bind_pieces`, looked at where they are."""
+    looking = getattr(pieces, "map", None)
+    found: Iterator[Found] = map(function, pieces) if looking is None else looking(function)
+    return found
 
 
 def stack(parts: Sequence[ThetaT]) -> ThetaT:

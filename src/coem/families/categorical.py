@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 import scipy.sparse as sp
 
-from coem.families.base import check_values
+from coem.families.base import check_values, each_piece
 from coem.families.counts import CountFamily
 from coem.kernels import counts
 from coem.stats import Stats
@@ -95,7 +95,7 @@ class Categorical(CountFamily[Array, CategoricalStats]):
         bound = super().bind_pieces(pieces, dtype)
         if self.levels is not None:
             return bound
-        largest = np.max([np.fmax.reduce(_codes(X), axis=0, initial=0) for X in pieces], axis=0)
+        largest = np.max([*each_piece(_largest, pieces)], axis=0)
         return replace(bound, levels=tuple(int(m) + 1 for m in largest))
 
     def encode(self, X: Matrix) -> CSR:
@@ -195,6 +195,11 @@ def _one_hot(places: Array, indptr: Array, shape: tuple[int, int]) -> CSR:
     ones = np.ones(len(places), dtype=np.float32)
     rows: CSR = sp.csr_matrix((ones, places, indptr), shape=shape)
     return rows
+
+
+def _largest(X: Matrix) -> Array:
+    """Return the largest code of every column."""
+    return np.asarray(np.fmax.reduce(_codes(X), axis=0, initial=0))
 
 
 def _codes(X: Matrix) -> Array:

@@ -12,7 +12,7 @@ from scipy.linalg import lapack
 from coem.families import _collapse, _distances, _gaps, _moments
 from coem.families._collapse import NO_MASS, cholesky
 from coem.families._moments import GaussianStats as GaussianStats  # its public place is here
-from coem.families.base import Family, check_magnitude, check_real
+from coem.families.base import Family, check_magnitude, check_real, each_piece
 from coem.kernels.dense import closeness
 from coem.typing import Array, Matrix, Resp, Rng
 
@@ -118,8 +118,7 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         """Return the family with a centre for the columns that lie far from 0."""
         if self.centre is not None or self.covariance == "unit":  # there are no sums of squares
             return self
-        chunks = (np.asarray(rows, dtype=np.float64) for X in pieces for _, rows in _chunks(X))
-        centre = _moments.far_centre(chunks)
+        centre = _moments.far_centre(each_piece(_spread_of, pieces))
         return replace(self, centre=centre) if centre is not None else self
 
     def empty(self, X: Matrix) -> Array:
@@ -381,6 +380,11 @@ def _chunks(X: Matrix) -> Iterator[tuple[slice, Array]]:
     for begin in range(0, max(X.shape[0], 1), size):
         rows = slice(begin, begin + size)
         yield rows, X[rows] if isinstance(X, np.ndarray) else X[rows].toarray()
+
+
+def _spread_of(X: Matrix) -> _moments.Spread:
+    """Return what is known of the columns of some rows."""
+    return _moments.spread_of(np.asarray(rows, dtype=np.float64) for _, rows in _chunks(X))
 
 
 def _pool(values: Array, dead: Array) -> Array:

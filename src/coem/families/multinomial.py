@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from coem.families.base import each_piece
 from coem.families.counts import CountFamily
 from coem.kernels import counts
 from coem.stats import Stats
@@ -52,8 +53,8 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
         if self.length is not None:
             return bound
         total, n_rows = 0.0, 0
-        for X in pieces:  # X.sum() may merge duplicates in place
-            total, n_rows = total + (X.data if is_sparse(X) else X).sum(), n_rows + X.shape[0]
+        for own, n_own in each_piece(_total, pieces):
+            total, n_rows = total + own, n_rows + n_own
         return replace(bound, length=float(total / n_rows))
 
     def log_prob(self, X: CSR, theta: Array) -> Array:
@@ -137,6 +138,11 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
         """Return the number of free probabilities."""
         k, n_features = theta.shape
         return int(k * (n_features - 1))
+
+
+def _total(X: Matrix) -> tuple[float, int]:
+    """Return the sum of all counts, and the number of rows."""
+    return (X.data if is_sparse(X) else X).sum(), X.shape[0]  # X.sum() may merge duplicates
 
 
 def _draw(length: int, prob: Array, rng: Rng) -> tuple[Array, Array]:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from coem.corpus import MANIFEST
 from coem.io.delimited import read_delimited
 from coem.io.encodings import BOMS, TRY, Text, flaw_of
 from coem.io.json_lines import load, read_json_lines
@@ -21,6 +20,7 @@ from coem.io.row_by_row import no_limit
 from coem.io.rows import SKIP, Bad
 from coem.io.sources import TableError, check_there
 from coem.io.tables import MAX_LINE, read_table
+from coem.stored import MANIFEST
 
 LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
 Record = tuple[int, bytes]  # the number of the row, as people count them, and what it is
@@ -107,7 +107,9 @@ class LineSource:
             )
         header = Text(line if line.endswith(b"\n") else line + b"\n")
         self._delimiter = self._delimiter or _delimiter_of(line)
-        names = next(csv.reader([line.decode("utf-8", "replace")], delimiter=self._delimiter))
+        names = next(
+            csv.reader([line.decode("utf-8", "replace")], delimiter=self._delimiter or ",")
+        )
         example = self._delimiter.join("x" * len(names)).encode() + b"\n"
         read_delimited(Text(header.data + example), self.source, self._delimiter, skip_bad=False)
         self._header, self._n_columns = header.data, len(names)

@@ -1,17 +1,19 @@
 """Rows of a corpus as partitions that are loaded when they are needed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
-from coem.corpus import Corpus
 from coem.families.base import AnyFamily
 from coem.latent.block import Partition, any_empty, given_rows
-from coem.typing import Array
+from coem.protocols import Engine
+from coem.row_store import RowStore
+from coem.typing import Array, Matrix
 from coem.views import RowError, Views
 
 SAMPLE = 20_000  # rows that starts are drawn from, and that views are compared on
@@ -36,27 +38,90 @@ class Encoding:
 
 
 @dataclass(frozen=True)
-class StoredPartition:
-    """Some rows of a corpus, with what is known about them."""
+class Known:
+    """What is known about rows that are kept elsewhere, and how they are encoded."""
 
-    corpus: Corpus
-    lo: int
-    hi: int
     encoding: Encoding
     weight: Array | None
     kinds: Array | None
-    given: Array | None
+
+    def __call__(self, views: Views) -> Partition:
+        """Return rows as a partition."""
+        return self.encoding.partition(views, self.weight, self.kinds)
+
+
+@dataclass(frozen=True)
+class RowRange:
+    """Rows of a corpus that follow each other, in one shard or in several."""
+
+    corpus: RowStore
+    lo: int
+    hi: int
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self.hi - self.lo
 
+    @property
+    def n_bytes(self) -> int:
+        """What the rows take in memory, about."""
+        return self.corpus.n_bytes * self.n_rows // max(len(self.corpus), 1)
+
+    def load(self) -> Views:
+        """Return the rows."""
+        return self.corpus.rows(self.lo, self.hi)
+
+
+@dataclass(frozen=True)
+class StoredPartition:
+    """Some rows of a corpus, with what is known about them."""
+
+    shard: Any  # an `AnyShard`, or a `RowRange`
+    known: Known
+    given: Array | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.shard.n_rows)
+
+    @property
+    def n_bytes(self) -> int:
+        """What the rows take in memory."""
+        return int(self.shard.n_bytes)
+
     def load(self) -> Partition:
         """Return the rows, encoded."""
-        views = self.corpus.rows(self.lo, self.hi)
-        part = self.encoding.partition(views, self.weight, self.kinds)
+        part = self.known(self.shard.load())
         return part if self.given is None else part.starting_from(self.given)
+
+    def starting_from(self, given: Array | None) -> Self:
+        """Return the same rows with `given` as their start."""
+        return replace(self, given=given)
+
+    def content(self) -> list[Any]:
+        """Return what stands for the rows and what is known of them: the same for all starts."""
+        return [self.known]
+
+
+@dataclass(frozen=True)
+class RemotePartition(StoredPartition):
+    """The rows of a block that a worker of a cluster holds."""
+
+    @property
+    def block(self) -> Any:
+        """The future of the rows."""
+        return self.shard.block
+
+    @property
+    def maker(self) -> Callable[[Any], Partition]:
+        """A function from the block to the partition."""
+        return partial(_made, self.shard.maker, self.known)
+
+
+def _made(read: Callable[[Any], Views], known: Known, block: Any) -> Partition:
+    return known(read(block))
 
 
 @dataclass(frozen=True)
@@ -66,7 +131,7 @@ class StoredRows:
     Each shard of the corpus is a partition. So sums over partitions depend on the corpus alone.
     """
 
-    corpus: Corpus
+    corpus: RowStore
     encoding: Encoding
     weight: Array | None = None  # (n,), or None if all weights are one
     kinds: Array | None = None  # (n,), the label of every row: a row of `choices`; None without any
@@ -82,18 +147,29 @@ class StoredRows:
         """Number of views."""
         return len(self.encoding.families)
 
-    def parts(self, given: Array | None = None) -> Sequence[StoredPartition]:
-        """Return the partitions, with `given` as the start of their rows."""
-        return [StoredPartition(*self._part(*ends, given)) for ends in pairwise(self.corpus.bounds)]
+    @cached_property
+    def _parts(self) -> list[StoredPartition]:
+        """The partitions without a start: one for each shard."""
+        parts = []
+        for shard, ends in zip(self.corpus.shards, pairwise(self.corpus.bounds), strict=True):
+            kind = RemotePartition if hasattr(shard, "block") else StoredPartition
+            parts.append(kind(shard, self._known(*ends)))
+        return parts
 
-    def _part(self, lo: int, hi: int, given: Array | None) -> tuple[Any, ...]:
-        """Return the fields of the partition of rows `lo` to `hi`."""
+    def _known(self, lo: int, hi: int) -> Known:
+        """Return what is known of rows `lo` to `hi`."""
 
         def own(array: Array | None) -> Array | None:
             return None if array is None else array[lo:hi]
 
-        start = None if given is None else given_rows(given, slice(lo, hi))
-        return self.corpus, lo, hi, self.encoding, own(self.weight), own(self.kinds), start
+        return Known(self.encoding, own(self.weight), own(self.kinds))
+
+    def parts(self, given: Array | None = None) -> Sequence[StoredPartition]:
+        """Return the partitions, with `given` as the start of their rows."""
+        if given is None:
+            return self._parts
+        pairs = zip(self._parts, pairwise(self.corpus.bounds), strict=True)
+        return [part.starting_from(given_rows(given, slice(*rows))) for part, rows in pairs]
 
     def take(self, rows: Array) -> Partition:
         """Return some rows in memory."""
@@ -138,29 +214,37 @@ class StoredRows:
 
 
 def survey(
-    corpus: Corpus, families: Sequence[AnyFamily], precision: Any
+    corpus: RowStore, families: Sequence[AnyFamily], precision: Any, engine: Engine
 ) -> tuple[tuple[AnyFamily, ...], Array | None]:
     """Return families that have seen all rows, and which rows are empty in which view.
 
     Every value is checked. The rows are read once, and once more by each family that has to learn
-    something from them before the first step.
+    something from them before the first step. The engine reads them, where they are.
     """
     empty = np.zeros((len(corpus), len(families)), dtype=bool)
-    for shard, (lo, hi) in zip(corpus.shards, pairwise(corpus.bounds), strict=True):
-        views = shard.read()
-        for v, (family, name) in enumerate(zip(families, corpus.names, strict=True)):
-            empty[lo:hi, v] = _look(family, views, name, lo)
+    look = partial(_look, families=tuple(families))
+    found = engine.each_part(look, corpus.shards)
+    for lo, hi in pairwise(corpus.bounds):
+        with _counting_from(lo):
+            empty[lo:hi] = next(found).T
     bound = tuple(
-        family.bind_pieces(_Pieces(corpus, name), precision)
+        family.bind_pieces(_Pieces(corpus, name, engine), precision)
         for family, name in zip(families, corpus.names, strict=True)
     )
     return bound, empty if empty.any() else None
 
 
-def _look(family: AnyFamily, views: Views, name: str, lo: int) -> Array:
-    """Return which rows of a view are empty, after a check of their values."""
+def _look(views: Views, families: Sequence[AnyFamily]) -> Array:
+    """Return which rows are empty in which view, (n_views, n_rows), after a check of all values."""
+    pairs = zip(families, views.names, strict=True)
+    return np.stack([family.empty(family.check(views[name], name)) for family, name in pairs])
+
+
+@contextmanager
+def _counting_from(lo: int) -> Iterator[None]:
+    """Let errors name rows by their numbers in the corpus, for rows of a shard."""
     try:
-        return family.empty(family.check(views[name], name))
+        yield
     except RowError as error:
         view, row, text, before = error.args
         raise RowError(view, row + lo, text, before) from None
@@ -170,9 +254,18 @@ def _look(family: AnyFamily, views: Views, name: str, lo: int) -> Array:
 class _Pieces:
     """The rows of one view, a shard at a time; it can be gone through again."""
 
-    corpus: Corpus
+    corpus: RowStore
     name: str
+    engine: Engine
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Matrix]:
         """Yield a matrix for each shard."""
         return (shard.read()[self.name] for shard in self.corpus.shards)
+
+    def map(self, function: Callable[[Matrix], Any]) -> Iterator[Any]:
+        """Yield what a function finds in each shard, wherever it is."""
+        return self.engine.each_part(partial(_of_view, self.name, function), self.corpus.shards)
+
+
+def _of_view(name: str, function: Callable[[Matrix], Any], views: Views) -> Any:
+    return function(views[name])

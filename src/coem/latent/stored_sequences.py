@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from coem.latent.block import given_rows
 from coem.latent.sequences import Sequences
-from coem.latent.stored import SAMPLE, StoredPartition, StoredRows
+from coem.latent.stored import SAMPLE, RowRange, StoredPartition, StoredRows
 from coem.row_store import lots
 from coem.typing import Array
 
@@ -27,10 +28,11 @@ class StoredSequences(StoredPartition):
 
     def outline(self) -> Sequences:
         """Return the sequences without the content of their rows, which stays where it is."""
-        choices, nothing = self.encoding.choices, np.empty((self.n_rows, 0))
-        allowed = None if self.kinds is None or choices is None else choices[self.kinds]
+        choices, kinds = self.known.encoding.choices, self.known.kinds
+        allowed = None if kinds is None or choices is None else choices[kinds]
+        nothing = np.empty((self.n_rows, 0))
         return Sequences(
-            (nothing,), None, self.weight, allowed, offsets=self.offsets, first=self.first
+            (nothing,), None, self.known.weight, allowed, offsets=self.offsets, first=self.first
         )
 
 
@@ -56,7 +58,9 @@ class SequenceRows(StoredRows):
         """Return sequences `lo` to `hi`."""
         begin, end = int(self.offsets[lo]), int(self.offsets[hi])
         offsets = self.offsets[lo : hi + 1] - begin
-        return StoredSequences(*self._part(begin, end, given), offsets=offsets, first=lo)
+        start = None if given is None else given_rows(given, slice(begin, end))
+        rows, known = RowRange(self.corpus, begin, end), self._known(begin, end)
+        return StoredSequences(rows, known, start, offsets=offsets, first=lo)
 
     @cached_property
     def sample(self) -> Sequences:

@@ -20,8 +20,15 @@ if TYPE_CHECKING:
     from coem.recipes.topics_of import topics
 
 __all__ = [
-    *("cluster", "classify", "topics", "segment", "stream", "how_many", "ingest"),
-    *("Result", "Listener"),
+    "cluster",
+    "classify",
+    "topics",
+    "segment",
+    "stream",
+    "how_many",
+    "ingest",
+    "Result",
+    "Listener",
 ]
 
 _HOMES = {

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from coem.corpus import stacked
 from coem.estimators import SphericalKMeans
+from coem.row_store import stacked
 from coem.text import LatentDirections
 from coem.typing import Array, is_sparse
 from coem.views import Views

@@ -311,7 +311,7 @@ class LatentDirections(CountTransformer):
             check_number(name, getattr(self, name), Integral, 1)
         check_number("oversampling", self.oversampling, Integral, 0)
         check_flag("sublinear", self.sublinear)
-        check_workers(self.n_jobs, None, 0)
+        check_workers(self.n_jobs, 0)
         if not isinstance(self.name, str) or not self.name:
             raise ValueError(f"name must be the name of the new view, got {self.name!r}")
 

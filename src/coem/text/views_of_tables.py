@@ -310,7 +310,7 @@ class TextViews(
     def _check(self, table, y):
         """Refuse, before any work, what cannot be done."""
         check_columns(self.views_, table.column_names, self.id)
-        check_workers(self.n_jobs, None, 0)
+        check_workers(self.n_jobs, 0)
         self._lengths("scale_length")
         self._lengths("max_length")
         self._check_hashing()

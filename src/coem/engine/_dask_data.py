@@ -1,0 +1,96 @@
+"""Partitions on the workers of a Dask cluster."""
+
+from collections.abc import Callable, Sequence
+from threading import RLock
+from typing import Any
+
+from coem.engine._dask_cluster import GONE, Cluster
+from coem.engine._dask_parcels import Parcel, n_bytes
+from coem.engine._dask_tasks import load, settle
+from coem.protocols import OnWorker, Stored
+
+# Rows in memory become partitions of about 128 MB: a task also fills and adds a table of
+# statistics, which takes as long as some MB of rows do. Fewer rows become up to 8 smaller ones.
+PART_BYTES, LEAST_BYTES, SMALL = 1 << 27, 1 << 22, 8
+SHARE = 0.4  # of the memory of all workers, which partitions that stay there may take
+STATES = 0.25  # of the memory of a worker, which states may take
+ROOM = 1 << 28  # bytes of states, where a worker has no limit
+
+Make = Callable[[Any], Any]
+
+
+class Placed:
+    """Partitions, and where they are.
+
+    Parts that are stored are loaded by the workers. They stay there if there is room for all of
+    them; otherwise every step loads them again. Parts in memory are sent, once.
+    """
+
+    def __init__(self, cluster: Cluster, parts: Sequence[Any], *, stays: bool = True) -> None:
+        self.cluster = cluster
+        self._lock = RLock()
+        self._parts = parts
+        memory, workers = cluster.memory(), cluster.workers()
+        self.room = int(STATES * memory) if memory < float("inf") else ROOM
+        self.homes = _spread(workers, len(parts))
+        self._stored = isinstance(parts[0], Stored)
+        share = SHARE * memory * len({*workers})
+        self._stays = stays and (not self._stored or sum(part.n_bytes for part in parts) <= share)
+        self._futures: list[Any] = [None] * len(parts)
+
+    def sources(self) -> tuple[list[Any], list[Make | None]]:
+        """Return what tasks work on, and how they make partitions of it; None if it is one."""
+        if not self._stays:
+            made = [_source(part) for part in self._parts]
+            return [source for source, _ in made], [make for _, make in made]
+        with self._lock:
+            futures = enumerate(self._futures)
+            missing = [i for i, own in futures if own is None or own.status in GONE]
+            if missing:
+                self._place(missing)
+            return [*self._futures], [None] * len(self._parts)
+
+    def fragile(self) -> list[Any]:
+        """Return the futures that no worker can make again."""
+        return [] if self._stored else [future for future in self._futures if future is not None]
+
+    def release(self) -> None:
+        """Let go of the partitions on the workers."""
+        self.cluster.cancel(future for future in self._futures if future is not None)
+        self._futures = [None] * len(self._parts)
+
+    def _place(self, missing: Sequence[int]) -> None:
+        workers = self.cluster.workers()
+        if not {*self.homes} <= {*workers}:  # some are gone
+            self.homes = _spread(workers, len(self._parts))
+        for i in missing:
+            part, home = self._parts[i], self.homes[i]
+            if self._stored:
+                source, make = _source(part)
+                (self._futures[i],) = self.cluster.start(settle, [source], [make], home=home)
+            else:
+                (self._futures[i],) = self.cluster.send([Parcel(part)], [home])
+
+
+def _source(part: Any) -> tuple[Any, Make]:
+    """Return what a stored partition is made of, and how."""
+    return (part.block, part.maker) if isinstance(part, OnWorker) else (part, load)
+
+
+def n_parts_of(part: Any) -> int:
+    """Return how many partitions rows in memory become: a power of two, by their bytes alone."""
+    size = n_bytes(part)
+    several = min(SMALL, size // LEAST_BYTES)
+    return 1 << int(max(size // PART_BYTES, several, 1) - 1).bit_length()
+
+
+def even_cuts(part: Any, n_parts: int) -> list[Any]:
+    """Return the rows of a partition in parts of equal numbers of rows."""
+    n_rows = part.n_rows
+    n_parts = max(1, min(n_parts, n_rows))
+    return list(part.cut([n_rows * i // n_parts for i in range(1, n_parts)]))
+
+
+def _spread(workers: Sequence[str], n_parts: int) -> list[str]:
+    """Return a worker for each partition; neighbours are together, so that their sums are too."""
+    return [workers[i * len(workers) // n_parts] for i in range(n_parts)]

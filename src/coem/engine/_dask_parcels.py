@@ -1,0 +1,88 @@
+"""Values on their way between machines.
+
+A transport hands arrays over wherever they happen to lie in its buffers. Kernels want whole numbers
+in their place, and tables with spare cells. So a value travels as a `Parcel`, and its arrays are
+put in order once, when it arrives.
+"""
+
+import io
+import pickle
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from coem.kernels.counts import again_a_table
+from coem.typing import Array
+
+LARGE = 1 << 12  # bytes of an array that travels beside the rest
+
+Value = TypeVar("Value")
+
+
+class Parcel(Generic[Value]):
+    """A value that can be pickled, with arrays that are in order wherever it is opened."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+        self._n_bytes: int | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the arrays beside the rest, so that the transport need not copy them."""
+        return _opened, pack(self.value)
+
+    def __sizeof__(self) -> int:
+        """Return the bytes of the arrays, so that the scheduler moves tasks to large values."""
+        if self._n_bytes is None:
+            self._n_bytes = n_bytes(self.value)
+        return self._n_bytes
+
+
+def pack(value: Any, least: int = LARGE) -> tuple[bytes, list[Array]]:
+    """Return a pickled value without its large arrays, and these arrays."""
+    import cloudpickle
+
+    class Packer(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
+        def persistent_id(self, found: Any) -> int | None:
+            """Return the number of an array that is left out, or None for anything else."""
+            if type(found) is not np.ndarray or found.nbytes < least or found.dtype.hasobject:
+                return None
+            place = places.setdefault(id(found), len(arrays))
+            if place == len(arrays):
+                arrays.append(found)
+            return place
+
+    arrays: list[Array] = []
+    places: dict[int, int] = {}
+    skeleton = io.BytesIO()
+    Packer(skeleton, protocol=5).dump(value)
+    return skeleton.getvalue(), arrays
+
+
+def unpack(skeleton: bytes, arrays: Sequence[Array]) -> Any:
+    """Return the value that was packed."""
+
+    class Unpacker(pickle.Unpickler):
+        def persistent_load(self, place: int) -> Array:
+            """Return an array that was left out."""
+            return arrays[place]
+
+    return Unpacker(io.BytesIO(skeleton)).load()
+
+
+def n_bytes(value: Any) -> int:
+    """Return the bytes of a value, most of which are those of its arrays."""
+    skeleton, arrays = pack(value)
+    return len(skeleton) + sum(array.nbytes for array in arrays)
+
+
+def _opened(skeleton: bytes, arrays: Sequence[Array]) -> Parcel[Any]:
+    return Parcel(unpack(skeleton, [_in_order(array) for array in arrays]))
+
+
+def _in_order(array: Array) -> Array:
+    """Return an array that the kernels can read as it is."""
+    only_columns = array.flags.f_contiguous and not array.flags.c_contiguous
+    if only_columns and array.ndim == 2 and array.dtype.kind == "f":
+        return again_a_table(array)
+    return np.require(array, requirements="A")

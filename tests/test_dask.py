@@ -1,0 +1,550 @@
+"""Fits on a Dask cluster: two worker processes on this machine, on loopback."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+from contextlib import ExitStack
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import coem
+from coem import HiddenMarkovModel, MixtureClassifier, MixtureClusterer, Views, open_corpus
+from coem.em import em
+from coem.engine import LocalEngine, as_engine
+from coem.families import Gaussian
+from coem.io.corpus_writer import CorpusWriter
+from coem.kernels.counts import is_table, new_table
+from coem.records import watch
+from tests.laws.test_latent_laws import CASES, ROUNDS, close, fit_on_one_engine
+
+distributed = pytest.importorskip("distributed", reason="needs coem[dask]")
+dask = pytest.importorskip("dask", reason="needs coem[dask]")
+pytest.importorskip("dask.array", reason="needs coem[dask]")
+pytest.importorskip("dask.bag", reason="needs coem[dask]")
+
+from coem.engine import _dask_cluster, _dask_data, _dask_tasks  # noqa: E402
+from coem.engine._dask_parcels import Parcel, n_bytes  # noqa: E402
+from coem.engine.dask import DaskEngine  # noqa: E402
+from coem.engine.dask_rows import DaskRows  # noqa: E402
+
+pytestmark = [
+    pytest.mark.slow,
+    # Of sockets and processes that a cluster leaves to the garbage collector when it ends.
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
+]
+
+LOCAL = {"dashboard_address": None, "threads_per_worker": 1, "silence_logs": "CRITICAL"}
+N, K = 240, 3
+SECONDS = 20  # after which a test does not wait any longer
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(n_workers=2, processes=True, **LOCAL) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def engine(client):
+    return DaskEngine(client, n_parts=5)
+
+
+def rows(seed=0):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(K, size=N)
+    words = rng.poisson(np.exp(rng.standard_normal((K, 12)))[group]).astype(float)
+    points = 3 * rng.standard_normal((K, 3))[group] + rng.standard_normal((N, 3))
+    return group, sp.csr_matrix(words), points
+
+
+GROUP, WORDS, POINTS = rows()
+BOTH = Views(words=WORDS, points=POINTS)
+BOUNDS = (0, 50, 51, 170, N)
+FIT = {"n_components": K, "max_iter": 6, "tol": 0, "random_state": 0}
+
+
+def blocks(X):
+    return [X[lo:hi] for lo, hi in pairwise(BOUNDS)]
+
+
+def corpus_of(X, path):
+    writer = CorpusWriter(path)
+    for block in blocks(X):
+        writer.append(block)
+    return open_corpus(path)
+
+
+def parameters(model):
+    return [np.asarray(part) for theta in model.theta_.values() for part in as_tuple(theta)]
+
+
+def as_tuple(theta):
+    return theta if isinstance(theta, tuple) else (theta,)
+
+
+def same_bits(one, other):
+    assert one.objective_ == other.objective_
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    for mine, theirs in zip(parameters(one), parameters(other), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def near(one, other):
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-9)
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+
+
+def until_none(left, what):
+    """Wait until nothing is left, which comes in a moment."""
+    end = time.monotonic() + SECONDS
+    while found := left():
+        assert time.monotonic() < end, f"{what} are left: {found}"
+        time.sleep(0.05)
+
+
+def tasks(client):
+    return client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
+
+
+def nothing_is_left(client):
+    until_none(lambda: list(client.futures), "futures")
+    until_none(lambda: tasks(client), "tasks of the scheduler")
+    until_none(lambda: sum(client.run(_dask_tasks.n_kept).values()), "states on workers")
+
+
+# -- engines agree -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mixture co-em soft global shares",
+        "mixture co-em soft per_view parameters",
+        "mixture joint hard uniform labels",
+        "mixture with blanks",
+        "mixture with labels",
+        "mixture of mixtures",
+        "chain soft shares",
+        "chain hard labels",
+        "chain with blanks",
+    ],
+)
+def test_a_cluster_finds_what_all_engines_find(client, name):
+    latent, part, theta = CASES[name]()
+    truth = fit_on_one_engine(name)
+    with DaskEngine(client, n_parts=4) as engine:
+        result = em(latent, engine.open_parts(latent, [part], theta), **ROUNDS)
+    close(result.theta, truth.theta)
+    for mine, theirs in zip(result.history, truth.history, strict=True):
+        assert mine.objective == pytest.approx(theirs.objective, rel=1e-10)
+
+
+@pytest.mark.parametrize("X", [WORDS, POINTS, BOTH], ids=["words", "points", "both"])
+def test_a_fit_is_that_of_threads_and_has_the_same_bits_again(client, engine, X):
+    alone = MixtureClusterer(**FIT).fit(X)
+    fits = [MixtureClusterer(**FIT, engine=engine).fit(X) for _ in range(2)]
+    near(fits[0], alone)
+    same_bits(*fits)
+    nothing_is_left(client)
+
+
+def test_the_bits_do_not_depend_on_the_number_of_workers(engine):
+    fits = [MixtureClusterer(**FIT, engine=engine).fit(BOTH)]
+    with (
+        distributed.LocalCluster(n_workers=1, processes=False, **LOCAL) as small,
+        distributed.Client(small, set_as_default=False) as one,
+    ):
+        fits.append(MixtureClusterer(**FIT, engine=DaskEngine(one, n_parts=5)).fit(BOTH))
+    same_bits(*fits)
+
+
+@pytest.mark.parametrize("init", ["random", "rows", "array"])
+def test_starts(engine, init):
+    given = np.random.default_rng(0).dirichlet(np.ones(K), N) if init == "array" else init
+    models = [MixtureClusterer(**FIT, init=given, engine=e) for e in (None, engine)]
+    near(*[model.fit(BOTH) for model in models])
+
+
+def test_weights(engine):
+    weight = np.random.default_rng(0).gamma(2.0, size=N)
+    models = [MixtureClusterer(**FIT, engine=e) for e in (None, engine)]
+    near(*[model.fit(BOTH, sample_weight=weight) for model in models])
+
+
+def test_annealed_co_em_gathers_again_when_eta_moves(engine):
+    settings = {"eta": coem.schedules.Linear(1.0, 0.5, 4), "beta": coem.schedules.Linear(0.5, 1, 3)}
+    models = [MixtureClusterer(**FIT, **settings, engine=e) for e in (None, engine)]
+    near(*[model.fit(BOTH) for model in models])
+
+
+def test_a_classifier(engine):
+    y = np.where(np.arange(N) % 9 == 0, GROUP, -1)
+    models = [MixtureClassifier(max_iter=5, tol=0, engine=e) for e in (None, engine)]
+    alone, spread = (model.fit(BOTH, y) for model in models)
+    near(spread, alone)
+    np.testing.assert_array_equal(spread.predict(BOTH), alone.predict(BOTH))
+
+
+def test_a_hidden_markov_model_keeps_sequences_whole(engine):
+    lengths = [7, 90, 1, 60, 40, 42]
+    fits = [
+        HiddenMarkovModel(K, max_iter=5, tol=0, random_state=0, engine=e).fit(BOTH, lengths=lengths)
+        for e in (None, engine)
+    ]
+    near(fits[1], fits[0])
+    np.testing.assert_allclose(fits[1].transmat_, fits[0].transmat_, rtol=1e-9)
+
+
+def test_restarts_share_the_rows_that_were_sent(client, engine, monkeypatch):
+    sent = count_sent(monkeypatch)
+    settings = FIT | {"n_init": 3, "init": "random", "family": Gaussian("diag")}
+    for n_jobs in (1, 2):  # one run after the other, and side by side
+        spread = DaskEngine(client, n_jobs=n_jobs, n_parts=5)
+        model = MixtureClusterer(**settings, engine=spread).fit(POINTS)
+        near(model, MixtureClusterer(**settings).fit(POINTS))
+    assert sum(size > POINTS.nbytes / 10 for size, everywhere in sent if not everywhere) == 2 * 5
+    nothing_is_left(client)
+
+
+def test_runs_are_coupled_by_posteriors_that_are_fetched(engine):
+    settings = FIT | {"n_init": 2, "coupling_of_runs": coem.RunCoupling("rows", n_rounds=3)}
+    near(*[MixtureClusterer(**settings, engine=e).fit(BOTH) for e in (None, engine)])
+
+
+# -- what is sent ------------------------------------------------------------------------------
+
+
+def count_sent(monkeypatch):
+    """Return a list that takes the bytes of all that is sent, and whether it goes to all."""
+    sent, send = [], _dask_cluster.Cluster.send
+
+    def counting(self, values, workers=None):
+        sent.extend((n_bytes(value.value), workers is None) for value in values)
+        return send(self, values, workers)
+
+    monkeypatch.setattr(_dask_cluster.Cluster, "send", counting)
+    return sent
+
+
+def test_each_table_is_sent_once_a_round(engine, monkeypatch):
+    rng = np.random.default_rng(0)
+    wide = Views(a=sp.random(N, 9000, 0.02, "csr", rng=rng), b=rng.poisson(1.0, (N, 8000)))
+    start = MixtureClusterer(**FIT | {"max_iter": 1}, evidence="fixed").fit(wide)
+    sent = count_sent(monkeypatch)
+    model = MixtureClusterer(**FIT, evidence="fixed", engine=engine, init=start)
+    at = []
+    with watch(lambda record: at.append(len(sent))):
+        model.fit(wide)
+    tables = [part.nbytes for part in parameters(model)]
+    for lo, hi in pairwise(at):  # the first round also sends the rows
+        large = sorted(size for size, everywhere in sent[lo:hi] if size > 20_000)
+        np.testing.assert_allclose(large, sorted(tables), rtol=0.05)
+        assert all(everywhere for _, everywhere in sent[lo:hi])
+        assert hi - lo == 2 * 2  # a table and the rest, per view
+
+
+def test_parcels_put_arrays_in_order():
+    table = new_table(3, 5000, np.float32)
+    table[...] = np.arange(15000).reshape(3, 5000)
+    odd = np.zeros(8 * 4000 + 1, dtype=np.uint8)[1:].view(np.float64)
+    assert not odd.flags.aligned
+    moved = pickle.loads(pickle.dumps(Parcel({"table": table, "odd": odd, "same": table}))).value
+    assert is_table(moved["table"])
+    assert moved["same"] is moved["table"]
+    assert moved["odd"].flags.aligned
+    np.testing.assert_array_equal(moved["table"], table)
+    assert n_bytes(table) == pytest.approx(table.nbytes, rel=0.01)
+
+
+# -- where rows come from ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stays", [True, False], ids=["kept", "loaded again"])
+def test_a_corpus(client, tmp_path, monkeypatch, stays):
+    if not stays:
+        monkeypatch.setattr(_dask_data, "SHARE", 0.0)
+    corpus = corpus_of(BOTH, tmp_path / "corpus")
+    alone = MixtureClusterer(**FIT).fit(corpus)
+    model = MixtureClusterer(**FIT, engine=client).fit(corpus)
+    near(model, alone)
+    np.testing.assert_allclose(model.predict_proba(corpus), alone.predict_proba(corpus), rtol=1e-9)
+    nothing_is_left(client)
+
+
+def test_a_corpus_with_a_relative_path(client, tmp_path, monkeypatch):
+    corpus_of(WORDS, tmp_path / "corpus")
+    monkeypatch.chdir(tmp_path)
+    model = MixtureClusterer(**FIT, engine=client).fit(open_corpus("corpus"))
+    near(model, MixtureClusterer(**FIT).fit(WORDS))
+
+
+def dense_array():
+    return dask.array.from_array(POINTS, chunks=(70, 2)), POINTS
+
+
+def sparse_array():
+    parts = [dask.array.from_delayed(dask.delayed(b), b.shape, float) for b in blocks(WORDS)]
+    return dask.array.concatenate(parts), WORDS
+
+
+def bag():
+    return dask.bag.from_sequence(blocks(BOTH), npartitions=3), BOTH
+
+
+def delayed_dicts():
+    empty = {"words": WORDS[:0], "points": POINTS[:0]}
+    found = [dict(block.items()) for block in blocks(BOTH)]
+    return [dask.delayed(block) for block in (found[0], empty, *found[1:])], BOTH
+
+
+def delayed_views():
+    return [dask.delayed(block) for block in blocks(BOTH)], BOTH
+
+
+@pytest.mark.parametrize("make", [dense_array, sparse_array, bag, delayed_dicts, delayed_views])
+def test_collections(client, make):
+
+    X, plain = make()
+    model, alone = MixtureClusterer(**FIT, engine="dask").fit(X), MixtureClusterer(**FIT).fit(plain)
+    near(model, alone)
+    np.testing.assert_array_equal(model.predict(X), alone.labels_)
+    del X
+    nothing_is_left(client)
+
+
+def test_rows_of_a_collection_stay_on_the_workers(client, monkeypatch):
+    """Only samples and statistics reach this process."""
+    fetched, fetch = [], _dask_cluster.Cluster.fetch
+
+    def counting(*args):
+        found = fetch(*args)
+        fetched.append(n_bytes(found))
+        return found
+
+    big = np.tile(POINTS, (150, 10))
+    X = [dask.delayed(np.tile)(POINTS, (50, 10)) for _ in range(3)]
+    monkeypatch.setattr(_dask_cluster.Cluster, "fetch", counting)
+    monkeypatch.setattr("coem.latent.stored.SAMPLE", 1000)
+    monkeypatch.setattr("coem.estimators._views_model.SAMPLE", 1000)
+    model = MixtureClusterer(**FIT, family=Gaussian("diag"), engine=client).fit(X)
+    assert len(model.labels_) == len(big)
+    assert max(fetched) < big.nbytes / 20
+
+
+def test_rows_that_are_opened_once(client, tmp_path):
+    corpus = corpus_of(BOTH, tmp_path / "corpus")
+    X = DaskRows(delayed_views()[0], client)
+    assert (X.names, X.widths, X.shape) == (BOTH.names, BOTH.widths, (N, 15))
+    assert X.bounds == list(BOUNDS)
+    some = np.array([200, 3, 50, 3])
+    np.testing.assert_array_equal(X.take(some)["points"], POINTS[some])
+    np.testing.assert_array_equal(X.sample(20, 1), corpus.sample(20, 1))
+    among = np.arange(0, N, 7)
+    np.testing.assert_array_equal(X.sample(9, among=among), corpus.sample(9, among=among))
+    np.testing.assert_array_equal(X[["points"]].load()["points"], POINTS)
+    np.testing.assert_array_equal(X.rows(40, 60)["points"], POINTS[40:60])
+    assert X[["points", "words"]].widths == (3, 12)
+    assert X.digest == DaskRows(delayed_dicts()[0], client).digest
+    assert X.digest != DaskRows([dask.delayed(BOTH[::-1])], client).digest
+    assert "240 rows in 4 blocks" in repr(X)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(X)
+
+
+def test_a_classifier_of_a_collection(client):
+    y = np.where(np.arange(N) % 9 == 0, GROUP, -1)
+    models = [MixtureClassifier(max_iter=5, tol=0, engine=e) for e in (None, client)]
+    alone, spread = models[0].fit(BOTH, y), models[1].fit(delayed_views()[0], y)
+    near(spread, alone)
+
+
+def test_bad_rows_are_named_by_their_number(client):
+    bad = WORDS.toarray()
+    bad[180, 2] = -1
+    X = [dask.delayed(block) for block in blocks(bad)]
+    with pytest.raises(ValueError, match="row 180"):
+        MixtureClusterer(**FIT, family="multinomial", engine=client).fit(X)
+    nothing_is_left(client)
+
+
+# -- what can go wrong -------------------------------------------------------------------------
+
+
+def kill(client, number=0):
+    pid = sorted(client.run(os.getpid).items())[number][1]
+    os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("source", ["memory", "corpus", "delayed"])
+def test_a_killed_worker_changes_no_bit(client, engine, tmp_path, source):
+    corpus = corpus_of(BOTH, tmp_path / "corpus")
+    X = {"memory": BOTH, "corpus": corpus, "delayed": delayed_views()[0]}[source]
+    whole = MixtureClusterer(**FIT, engine=engine).fit(X)
+
+    def look(record):
+        if record.round == 3:
+            kill(client)
+
+    with watch(look):
+        same_bits(MixtureClusterer(**FIT, engine=engine).fit(X), whole)
+    client.wait_for_workers(2, timeout=SECONDS)
+    nothing_is_left(client)
+
+
+def test_a_fit_goes_on_when_all_workers_are_started_again(client, engine):
+    whole = MixtureClusterer(**FIT, engine=engine).fit(BOTH)
+
+    def look(record):
+        if record.round == 2:
+            client.restart(timeout=SECONDS)
+
+    with watch(look):
+        same_bits(MixtureClusterer(**FIT, engine=engine).fit(BOTH), whole)
+
+
+class Stop(Exception):
+    pass
+
+
+def stopping(at, error=Stop):
+    def look(record):
+        if record.round == at:
+            raise error
+
+    return look
+
+
+def test_a_checkpoint_goes_on_with_the_same_bits(engine, tmp_path):
+    whole = MixtureClusterer(**FIT, engine=engine).fit(BOTH)
+    model = MixtureClusterer(**FIT, engine=engine, checkpoint=tmp_path / "kept")
+    with watch(stopping(4)), pytest.raises(Stop):
+        model.fit(BOTH)
+    assert any((tmp_path / "kept").iterdir())
+    rounds = []
+    with watch(lambda record: rounds.append(record.round)):
+        same_bits(model.fit(BOTH), whole)
+    assert rounds[0] > 1
+
+
+def test_a_scheduler_that_ends_is_named_and_the_checkpoint_is_of_use(client, engine, tmp_path):
+    whole = MixtureClusterer(**FIT, engine=engine).fit(BOTH)
+    model = MixtureClusterer(**FIT, checkpoint=tmp_path / "kept")
+    with ExitStack() as stack:
+        cluster = stack.enter_context(
+            distributed.LocalCluster(n_workers=1, processes=False, **LOCAL)
+        )
+        other = stack.enter_context(distributed.Client(cluster, set_as_default=False, timeout=2))
+
+        def look(record):
+            if record.round == 4:
+                stack.close()
+
+        model.set_params(engine=DaskEngine(other, n_parts=5))
+        with watch(look), pytest.raises(ConnectionError, match=r"connect a new client.*checkpoint"):
+            model.fit(BOTH)
+        with pytest.raises(ConnectionError, match="connect a new client"):
+            model.set_params(engine=other).fit(BOTH)
+    same_bits(model.set_params(engine=engine).fit(BOTH), whole)
+
+
+def test_ctrl_c_leaves_nothing_behind(client, engine):
+    model = MixtureClusterer(**FIT | {"max_iter": 10_000}, engine=engine)
+    timer = threading.Timer(1.5, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(BOTH)
+    timer.join()
+    nothing_is_left(client)
+    assert client.submit(sum, [1, 2]).result() == 3
+    with watch(stopping(2, KeyboardInterrupt)), pytest.raises(KeyboardInterrupt):
+        model.fit(BOTH)
+    nothing_is_left(client)
+
+
+def test_errors_of_workers_are_those_of_threads(client, engine):
+    class Odd(Gaussian):
+        def stats_under(self, *args):
+            raise ArithmeticError("odd")
+
+    with pytest.raises(ArithmeticError, match="odd"):
+        MixtureClusterer(**FIT, family=Odd("diag", reg=0), init="random", engine=engine).fit(POINTS)
+    nothing_is_left(client)
+
+
+# -- the parameter -----------------------------------------------------------------------------
+
+
+def test_engines_by_name_and_by_client(client, engine):
+    assert as_engine("dask").client is client
+    assert as_engine(client, n_jobs=2).n_workers == 2
+    assert as_engine(engine) is engine
+    assert isinstance(as_engine(None), LocalEngine)
+    assert engine.map(abs, [-1, 2]) == [1, 2]
+
+
+def test_models_with_a_client(client, tmp_path):
+    model = MixtureClusterer(**FIT, engine=client)
+    twin = clone(model)
+    assert twin.engine is twin.get_params()["engine"] is client
+    model.fit(BOTH)
+    model.save(tmp_path / "m.coem")
+    assert coem.load(tmp_path / "m.coem").engine is None
+    again = pickle.loads(pickle.dumps(model))
+    assert again.engine == "dask"
+    np.testing.assert_array_equal(again.predict(BOTH), model.labels_)
+    by_engine = MixtureClusterer(**FIT, engine=DaskEngine(client, n_parts=2))
+    assert clone(by_engine).engine is by_engine.engine
+    assert pickle.loads(pickle.dumps(by_engine)).engine == "dask"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("spark", 'engine must be None, "dask", a distributed.Client'),
+        (7, 'engine must be None, "dask", a distributed.Client'),
+    ],
+)
+@pytest.mark.parametrize("estimator", [MixtureClusterer, MixtureClassifier, HiddenMarkovModel])
+def test_other_engines_are_refused(estimator, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        estimator(engine=wrong).fit(POINTS, np.arange(N) % 2)
+
+
+def test_without_a_client_the_error_says_how_to_make_one(client):
+    with distributed.Client(client.scheduler.address, set_as_default=False) as other:
+        other.close()
+        with pytest.raises(ConnectionError, match="connect a new client"):
+            MixtureClusterer(**FIT, engine=other).fit(POINTS)
+    with pytest.raises(TypeError, match="must be a distributed"):
+        DaskEngine("tcp://127.0.0.1:8786")
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (lambda: dask.array.ones(9), "1 dimensions; it must have 2"),
+        (lambda: [dask.delayed(POINTS), dask.delayed(WORDS)], "same views: block 0 has"),
+        (lambda: [dask.delayed(POINTS[:0])], "no rows"),
+        (lambda: [dask.delayed(np.array([["a"]]))], "X, block 0"),
+        (lambda: dask.delayed(POINTS), "a dask bag of row blocks"),
+    ],
+)
+def test_other_collections_are_refused(client, X, message):
+
+    with pytest.raises((TypeError, ValueError), match=message):
+        MixtureClusterer(**FIT, engine=client).fit(X())
+
+
+def test_a_collection_needs_the_engine():
+    with pytest.raises(ValueError, match=r'engine="dask"'):
+        MixtureClusterer(**FIT).fit([dask.delayed(POINTS)])
