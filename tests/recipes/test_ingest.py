@@ -332,3 +332,21 @@ def coem_program(here):
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     return call
+
+
+def test_ids_are_looked_at_one_table_at_a_time():
+    from coem.recipes.ingested import check_ids
+
+    class Tables:
+        n_open = most = 0
+
+        def __iter__(self):
+            for i in range(5):
+                self.n_open += 1
+                self.most = max(self.most, self.n_open)
+                yield pa.table({"id": [f"{i}-{j}" for j in range(3)]})
+                self.n_open -= 1
+
+    tables = Tables()
+    assert check_ids("id", tables, None, str, None, Listener()) == "id"
+    assert tables.most == 1
