@@ -16,7 +16,7 @@ from coem import Corpus, cluster, ingest, open_corpus
 from coem.io.corpus_writer import CorpusWriter
 from coem.io.row_blocks import row_blocks
 from coem.io.tables import read_table, write_table
-from coem.recipes import ingesting
+from coem.recipes import corpora, ingesting
 from coem.recipes.listener import Listener
 from coem.text import TextViews
 from coem.views import Views
@@ -290,6 +290,28 @@ def test_what_was_decided_at_the_ingest_cannot_be_changed(here):
     assert cluster("c", k=2, text="body", restarts=2).settings["text"] == ["body"]
 
 
+def test_a_corpus_that_is_too_large_is_refused(here, monkeypatch):
+    write_table(documents(), here / "d.csv")
+    ingest("d.csv", "c", text="body")
+    monkeypatch.setattr(corpora, "MOST", 10)
+    with pytest.raises(ValueError, match=r"needs all rows in memory, and those of c take .* GB"):
+        cluster("c", k=2)
+
+
+def test_a_corpus_in_parts_has_the_rows_of_one_in_memory(here, monkeypatch):
+    write_table(documents(), here / "d.csv")
+    corpus = ingest("d.csv", "c", text="body")
+    one, two = (corpora.corpus_reader(corpus, max_length=5.0) for _ in range(2))
+    whole = corpora.rows_of(corpus, one, Listener())
+    monkeypatch.setattr(corpora, "MOST", 10)
+    monkeypatch.setattr(corpora, "IN_PARTS", True)
+    parts = corpora.rows_of(corpus, two, Listener())
+    assert isinstance(parts, Corpus)
+    same(parts.load(), whole)
+    assert two.kept_ == pytest.approx(one.kept_, rel=1e-12)
+    assert 0 < two.kept_["text"] < 1
+
+
 def test_a_corpus_of_matrices_has_no_documents(here):
     CorpusWriter("c").append(Views(a=np.ones((3, 2))))
     assert open_corpus("c").text_views is None
@@ -332,3 +354,21 @@ def coem_program(here):
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     return call
+
+
+def test_ids_are_looked_at_one_table_at_a_time():
+    from coem.recipes.ingested import check_ids
+
+    class Tables:
+        n_open = most = 0
+
+        def __iter__(self):
+            for i in range(5):
+                self.n_open += 1
+                self.most = max(self.most, self.n_open)
+                yield pa.table({"id": [f"{i}-{j}" for j in range(3)]})
+                self.n_open -= 1
+
+    tables = Tables()
+    assert check_ids("id", tables, None, str, None, Listener()) == "id"
+    assert tables.most == 1

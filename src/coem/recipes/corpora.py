@@ -22,7 +22,8 @@ DECIDED = {
     "ngrams": NGRAMS,
 }
 READING = {"encoding": None, "delimiter": None, "sheet": None, "skip_bad": False, "plain": False}
-MOST = 1 << 30  # bytes of views that are loaded; a larger corpus is read a part at a time
+MOST = 1 << 32  # bytes of views that are loaded
+IN_PARTS = False  # whether recipes hand a larger corpus to estimators, which read parts of it
 
 
 def adopt(settings: dict[str, Any], corpus: Corpus) -> None:
@@ -89,12 +90,19 @@ def corpus_reader(corpus: Corpus, **params: Any) -> Any:
 
 
 def rows_of(corpus: Corpus, reader: Any, listener: Listener) -> Any:
-    """Return the rows that models are fitted to: all in memory, if they are not too many.
+    """Return the rows that models are fitted to: all in memory, or the corpus itself.
 
-    This is the one place that decides it.
+    This is the one place that decides it. A corpus of more than `MOST` bytes is refused unless
+    `IN_PARTS` is set: estimators can read one a part at a time, but the checks and pages of the
+    recipes still go through all rows.
+
+    Raises
+    ------
+    ValueError
+        If the rows take too much memory. The message says what to do.
     """
-    if corpus.n_bytes <= MOST:
-        return reader.fit_counts(corpus.load(MOST))
+    if corpus.n_bytes <= MOST or not IN_PARTS:
+        return reader.fit_counts(corpus.load(MOST, what="this verb"))
     limits = reader.fit_limits(shard.read() for shard in corpus.shards)
     listener.note(
         f"{corpus.path} has {corpus.n_bytes / 1e9:.1f} GB of views, and is read a part at a time"
