@@ -107,9 +107,7 @@ class LineSource:
             )
         header = Text(line if line.endswith(b"\n") else line + b"\n")
         self._delimiter = self._delimiter or _delimiter_of(line)
-        names = next(
-            csv.reader([line.decode("utf-8", "replace")], delimiter=self._delimiter or ",")
-        )
+        names = next(csv.reader([line.decode("utf-8", "replace")], delimiter=self._delimiter))
         example = self._delimiter.join("x" * len(names)).encode() + b"\n"
         read_delimited(Text(header.data + example), self.source, self._delimiter, skip_bad=False)
         self._header, self._n_columns = header.data, len(names)
@@ -171,7 +169,8 @@ class LineSource:
         text = record.decode("utf-8", "surrogateescape")
         try:
             with no_limit(len(record)):
-                rows = list(csv.reader(text.splitlines(keepends=True), delimiter=self._delimiter))
+                lines = text.splitlines(keepends=True)
+                rows = list(csv.reader(lines, delimiter=self._delimiter or ","))
         except csv.Error as error:
             return str(error)
         if len(rows) != 1 or len(rows[0]) != self._n_columns:
