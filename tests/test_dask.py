@@ -1,5 +1,6 @@
 """Fits on a Dask cluster: two worker processes on this machine, on loopback."""
 
+import gc
 import os
 import pickle
 import signal
@@ -40,7 +41,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
 ]
 
-LOCAL = {"dashboard_address": None, "threads_per_worker": 1, "silence_logs": "CRITICAL"}
+LOCAL = {  # any free port: with None, each would want port 8787
+    "dashboard_address": "127.0.0.1:0",
+    "threads_per_worker": 1,
+    "silence_logs": "CRITICAL",
+}
 N, K = 240, 3
 SECONDS = 20  # after which a test does not wait any longer
 
@@ -284,8 +289,9 @@ def test_a_corpus(client, tmp_path, monkeypatch, stays):
 def test_a_corpus_with_a_relative_path(client, tmp_path, monkeypatch):
     corpus_of(WORDS, tmp_path / "corpus")
     monkeypatch.chdir(tmp_path)
-    model = MixtureClusterer(**FIT, engine=client).fit(open_corpus("corpus"))
-    near(model, MixtureClusterer(**FIT).fit(WORDS))
+    corpus = open_corpus("corpus")
+    model = MixtureClusterer(**FIT, engine=client).fit(corpus)
+    near(model, MixtureClusterer(**FIT).fit(corpus))
 
 
 def dense_array():
@@ -312,10 +318,12 @@ def delayed_views():
 
 
 @pytest.mark.parametrize("make", [dense_array, sparse_array, bag, delayed_dicts, delayed_views])
-def test_collections(client, make):
+def test_collections(client, tmp_path, make):
+    """They are fitted as a corpus of the same rows is."""
 
     X, plain = make()
-    model, alone = MixtureClusterer(**FIT, engine="dask").fit(X), MixtureClusterer(**FIT).fit(plain)
+    model = MixtureClusterer(**FIT, engine="dask").fit(X)
+    alone = MixtureClusterer(**FIT).fit(corpus_of(plain, tmp_path / "corpus"))
     near(model, alone)
     np.testing.assert_array_equal(model.predict(X), alone.labels_)
     del X
@@ -331,8 +339,12 @@ def test_rows_of_a_collection_stay_on_the_workers(client, monkeypatch):
         fetched.append(n_bytes(found))
         return found
 
-    big = np.tile(POINTS, (150, 10))
-    X = [dask.delayed(np.tile)(POINTS, (50, 10)) for _ in range(3)]
+    def drawn(seed):  # inside, so that workers need not import the tests
+        rng = np.random.default_rng(seed)
+        return 3.0 * rng.integers(K, size=(12_000, 1)) + rng.standard_normal((12_000, 30))
+
+    big = np.concatenate([drawn(seed) for seed in range(3)])
+    X = [dask.delayed(drawn)(seed) for seed in range(3)]
     monkeypatch.setattr(_dask_cluster.Cluster, "fetch", counting)
     monkeypatch.setattr("coem.latent.stored.SAMPLE", 1000)
     monkeypatch.setattr("coem.estimators._views_model.SAMPLE", 1000)
@@ -374,6 +386,7 @@ def test_bad_rows_are_named_by_their_number(client):
     X = [dask.delayed(block) for block in blocks(bad)]
     with pytest.raises(ValueError, match="row 180"):
         MixtureClusterer(**FIT, family="multinomial", engine=client).fit(X)
+    gc.collect()  # the error holds the frames in which it was raised
     nothing_is_left(client)
 
 
