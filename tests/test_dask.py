@@ -241,7 +241,12 @@ def count_sent(monkeypatch):
     return sent
 
 
-def test_each_table_is_sent_once_a_round(engine, monkeypatch):
+def fetched_keys(dask_worker):
+    """Return what a worker has fetched from other workers."""
+    return [key for item in dask_worker.transfer_incoming_log for key in item["keys"]]
+
+
+def test_each_table_is_sent_once_a_round(client, engine, monkeypatch):
     rng = np.random.default_rng(0)
     wide = Views(a=sp.random(N, 9000, 0.02, "csr", rng=rng), b=rng.poisson(1.0, (N, 8000)))
     start = MixtureClusterer(**FIT | {"max_iter": 1}, evidence="fixed").fit(wide)
@@ -250,6 +255,8 @@ def test_each_table_is_sent_once_a_round(engine, monkeypatch):
     at = []
     with watch(lambda record: at.append(len(sent))):
         model.fit(wide)
+    for log in client.run(fetched_keys).values():
+        assert len(log) == len({*log}) > 0  # no worker has fetched anything twice
     tables = [part.nbytes for part in parameters(model)]
     for lo, hi in pairwise(at):  # the first round also sends the rows
         large = sorted(size for size, everywhere in sent[lo:hi] if size > 20_000)
@@ -484,12 +491,13 @@ def test_ctrl_c_leaves_nothing_behind(client, engine):
     nothing_is_left(client)
 
 
-def test_errors_of_workers_are_those_of_threads(client, engine):
+@pytest.mark.parametrize("error", [ArithmeticError, FileNotFoundError])
+def test_errors_of_workers_are_those_of_threads(client, engine, error):
     class Odd(Gaussian):
         def stats_under(self, *args):
-            raise ArithmeticError("odd")
+            raise error("odd")
 
-    with pytest.raises(ArithmeticError, match="odd"):
+    with pytest.raises(error, match="odd"):
         MixtureClusterer(**FIT, family=Odd("diag", reg=0), init="random", engine=engine).fit(POINTS)
     nothing_is_left(client)
 
