@@ -90,7 +90,7 @@ def main():
     print(f"{X.shape[0]:,} x {X.shape[1]:,}, {X.nnz:,} non-zeros, k = {N_COMPONENTS}", flush=True)
     local = fit(X, args.rounds)
     print(f"threads       {seconds(local):.2f} s per round, {local.cpu:.2f} s of processors")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         plain = fit(X, args.rounds, client)
         report("dask", plain, local)

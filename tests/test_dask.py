@@ -1,5 +1,6 @@
 """Fits on a Dask cluster: two worker processes on this machine, on loopback."""
 
+import gc
 import os
 import pickle
 import signal
@@ -40,7 +41,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
 ]
 
-LOCAL = {"dashboard_address": None, "threads_per_worker": 1, "silence_logs": "CRITICAL"}
+LOCAL = {  # any free port: with None, each would want port 8787
+    "dashboard_address": "127.0.0.1:0",
+    "threads_per_worker": 1,
+    "silence_logs": "CRITICAL",
+}
 N, K = 240, 3
 SECONDS = 20  # after which a test does not wait any longer
 
@@ -236,7 +241,12 @@ def count_sent(monkeypatch):
     return sent
 
 
-def test_each_table_is_sent_once_a_round(engine, monkeypatch):
+def fetched_keys(dask_worker):
+    """Return what a worker has fetched from other workers."""
+    return [key for item in dask_worker.transfer_incoming_log for key in item["keys"]]
+
+
+def test_each_table_is_sent_once_a_round(client, engine, monkeypatch):
     rng = np.random.default_rng(0)
     wide = Views(a=sp.random(N, 9000, 0.02, "csr", rng=rng), b=rng.poisson(1.0, (N, 8000)))
     start = MixtureClusterer(**FIT | {"max_iter": 1}, evidence="fixed").fit(wide)
@@ -245,6 +255,8 @@ def test_each_table_is_sent_once_a_round(engine, monkeypatch):
     at = []
     with watch(lambda record: at.append(len(sent))):
         model.fit(wide)
+    for log in client.run(fetched_keys).values():
+        assert len(log) == len({*log}) > 0  # no worker has fetched anything twice
     tables = [part.nbytes for part in parameters(model)]
     for lo, hi in pairwise(at):  # the first round also sends the rows
         large = sorted(size for size, everywhere in sent[lo:hi] if size > 20_000)
@@ -284,8 +296,9 @@ def test_a_corpus(client, tmp_path, monkeypatch, stays):
 def test_a_corpus_with_a_relative_path(client, tmp_path, monkeypatch):
     corpus_of(WORDS, tmp_path / "corpus")
     monkeypatch.chdir(tmp_path)
-    model = MixtureClusterer(**FIT, engine=client).fit(open_corpus("corpus"))
-    near(model, MixtureClusterer(**FIT).fit(WORDS))
+    corpus = open_corpus("corpus")
+    model = MixtureClusterer(**FIT, engine=client).fit(corpus)
+    near(model, MixtureClusterer(**FIT).fit(corpus))
 
 
 def dense_array():
@@ -312,10 +325,12 @@ def delayed_views():
 
 
 @pytest.mark.parametrize("make", [dense_array, sparse_array, bag, delayed_dicts, delayed_views])
-def test_collections(client, make):
+def test_collections(client, tmp_path, make):
+    """They are fitted as a corpus of the same rows is."""
 
     X, plain = make()
-    model, alone = MixtureClusterer(**FIT, engine="dask").fit(X), MixtureClusterer(**FIT).fit(plain)
+    model = MixtureClusterer(**FIT, engine="dask").fit(X)
+    alone = MixtureClusterer(**FIT).fit(corpus_of(plain, tmp_path / "corpus"))
     near(model, alone)
     np.testing.assert_array_equal(model.predict(X), alone.labels_)
     del X
@@ -331,8 +346,12 @@ def test_rows_of_a_collection_stay_on_the_workers(client, monkeypatch):
         fetched.append(n_bytes(found))
         return found
 
-    big = np.tile(POINTS, (150, 10))
-    X = [dask.delayed(np.tile)(POINTS, (50, 10)) for _ in range(3)]
+    def drawn(seed):  # inside, so that workers need not import the tests
+        rng = np.random.default_rng(seed)
+        return 3.0 * rng.integers(K, size=(12_000, 1)) + rng.standard_normal((12_000, 30))
+
+    big = np.concatenate([drawn(seed) for seed in range(3)])
+    X = [dask.delayed(drawn)(seed) for seed in range(3)]
     monkeypatch.setattr(_dask_cluster.Cluster, "fetch", counting)
     monkeypatch.setattr("coem.latent.stored.SAMPLE", 1000)
     monkeypatch.setattr("coem.estimators._views_model.SAMPLE", 1000)
@@ -374,6 +393,7 @@ def test_bad_rows_are_named_by_their_number(client):
     X = [dask.delayed(block) for block in blocks(bad)]
     with pytest.raises(ValueError, match="row 180"):
         MixtureClusterer(**FIT, family="multinomial", engine=client).fit(X)
+    gc.collect()  # the error holds the frames in which it was raised
     nothing_is_left(client)
 
 
@@ -471,12 +491,13 @@ def test_ctrl_c_leaves_nothing_behind(client, engine):
     nothing_is_left(client)
 
 
-def test_errors_of_workers_are_those_of_threads(client, engine):
+@pytest.mark.parametrize("error", [ArithmeticError, FileNotFoundError])
+def test_errors_of_workers_are_those_of_threads(client, engine, error):
     class Odd(Gaussian):
         def stats_under(self, *args):
-            raise ArithmeticError("odd")
+            raise error("odd")
 
-    with pytest.raises(ArithmeticError, match="odd"):
+    with pytest.raises(error, match="odd"):
         MixtureClusterer(**FIT, family=Odd("diag", reg=0), init="random", engine=engine).fit(POINTS)
     nothing_is_left(client)
 

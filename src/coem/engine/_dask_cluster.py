@@ -1,6 +1,7 @@
 """A Dask client as engines need it: send, start, wait, and notice what was lost."""
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
@@ -59,15 +60,13 @@ class Cluster:
         return float(min((limit for limit in limits if limit), default=float("inf")))
 
     def send(self, values: Sequence[Any], workers: Sequence[str] | None = None) -> list[Any]:
-        """Return futures of values that are sent: to all workers, or to one of some workers."""
+        """Return futures of values, each of which is sent to one worker: one of `workers`, or any.
+
+        The other workers fetch a value from there when a task needs it, once each. It is not
+        broadcast, because Dask may wait without end if a worker is lost meanwhile.
+        """
         with self._reaching():
-            sent = self.client.scatter(
-                [*values],
-                workers=workers,
-                broadcast=workers is None,
-                direct=self._direct,
-                hash=False,
-            )
+            sent = self.client.scatter([*values], workers=workers, direct=self._direct, hash=False)
         return list(sent)
 
     def start(
@@ -112,7 +111,7 @@ class Cluster:
         """
         from distributed import wait
 
-        with self._reaching():
+        with self._reaching(lambda: future.status == "error"):
             while True:
                 try:
                     wait([future], timeout=BEAT)
@@ -165,15 +164,20 @@ class Cluster:
             ) from None
 
     @contextmanager
-    def _reaching(self) -> Iterator[None]:
-        """Raise errors that say what is gone: data of a worker, or the scheduler."""
+    def _reaching(self, failed: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """Raise errors that say what is gone: data of a worker, or the scheduler.
+
+        `failed` returns True if a task has raised the error, and not the way to it.
+        """
         try:
             yield
-        except CancelledError as error:
+        except Lost:
+            raise
+        except Exception as error:
             self.check_running()
-            raise Lost from error
-        except (OSError, RuntimeError):
-            self.check_running()
+            # A worker may end while something is sent to it. Errors of tasks are no concern here.
+            if isinstance(error, CancelledError | OSError) and not failed():
+                raise Lost from error
             raise
 
 
@@ -195,12 +199,13 @@ def retried(attempt: Callable[[], Result]) -> Result:
 
 
 def check_tries(n_lost: int) -> None:
-    """Raise if data were lost too many times in a row."""
+    """Give the scheduler time to notice a loss; raise after too many losses in a row."""
     if n_lost >= TRIES:
         raise RuntimeError(
             f"data were lost {n_lost} times in a row, because Dask workers ended; look at their "
             "logs, and at their limits of memory"
         )
+    time.sleep(BEAT)
 
 
 def _runs(homes: Sequence[str]) -> Iterator[tuple[int, int]]:

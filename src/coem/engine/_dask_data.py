@@ -40,6 +40,9 @@ class Placed:
 
     def sources(self) -> tuple[list[Any], list[Make | None]]:
         """Return what tasks work on, and how they make partitions of it; None if it is one."""
+        workers = self.cluster.workers()
+        if not {*self.homes} <= {*workers}:  # some are gone
+            self.homes = _spread(workers, len(self._parts))
         if not self._stays:
             made = [_source(part) for part in self._parts]
             return [source for source, _ in made], [make for _, make in made]
@@ -60,9 +63,6 @@ class Placed:
         self._futures = [None] * len(self._parts)
 
     def _place(self, missing: Sequence[int]) -> None:
-        workers = self.cluster.workers()
-        if not {*self.homes} <= {*workers}:  # some are gone
-            self.homes = _spread(workers, len(self._parts))
         for i in missing:
             part, home = self._parts[i], self.homes[i]
             if self._stored:

@@ -2,7 +2,6 @@
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -163,7 +162,8 @@ class DaskRows(RowStore):
 
     def some_views(self, names: Sequence[str]) -> Self:
         """Return the same rows in some views, in the given order."""
-        other = copy(self)
+        other = type(self).__new__(type(self))
+        other._held = self._held
         shards = [replace(shard, names=tuple(names)) for shard in self.shards]
         other._set(self._cluster, shards, names)
         return other
