@@ -201,3 +201,19 @@ def test_bad_starts_are_refused():
         alone.add_components(VIEWS[STRANGE], starts())
     none = np.full(len(STRANGE), -1)
     assert fitted().add_components(VIEWS[STRANGE], none).n_components == K
+
+
+def test_rows_of_a_new_kind_gain_nothing():
+    model = fitted()
+    gain = model.gain_over_one(VIEWS)
+    assert gain.shape == (N, 2)
+    assert gain[KNOWN].mean() > 0.2 > gain[STRANGE].mean()
+    model.add_components(VIEWS[STRANGE], starts())
+    assert model.gain_over_one(VIEWS)[STRANGE].mean() > 0.2
+    with pytest.raises(ValueError, match="gain_over_one needs running statistics"):
+        MixtureClusterer(K, random_state=0).fit(VIEWS[KNOWN]).gain_over_one(VIEWS)
+
+
+def test_the_gain_of_an_empty_row_is_nan():
+    empty = Views(title=sp.csr_matrix((1, 20)), body=VIEWS["body"][:1])
+    assert np.isnan(fitted().gain_over_one(empty)).tolist() == [[True, False]]

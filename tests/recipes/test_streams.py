@@ -247,8 +247,8 @@ def program(*arguments, code=0, **settings):
 def test_the_program_gives_the_bits_of_the_library(tmp_path):
     file, mine, theirs = (tmp_path / name for name in ("posts.jsonl", "mine", "theirs"))
     write_lines(file, TABLES[:3])
-    said = program("cluster", file, "--stream", "--batch", "450", *OPTIONS, "--out", theirs)
-    list(coem.stream(str(file), batch=450, out=mine, **HOW))
+    said = program("cluster", file, "--stream", "--batch", "300", *OPTIONS, "--out", theirs)
+    list(coem.stream(str(file), batch=300, out=mine, **HOW))
     for name in ("assignments.csv", "clusters.csv", "model.coem", "report.html"):
         assert (mine / name).read_bytes() == (theirs / name).read_bytes(), name
     assert "group 3 is new" in said.stderr

@@ -44,12 +44,13 @@ def run(options: dict[str, Any], talk: Talk) -> None:
     settings = {name: v for name, v in options.items() if name not in OWN and name not in ALONE}
     pages = {"report": not options["no_report"], "safe_csv": options["safe_csv"]}
     where = {"out": out, "batch": options["batch"], "force": options["force"]}
-    number = 0
-    for found in stream(options["source"], **where, **pages, **settings, listener=talk):
-        number = found.n_rows
-        _stopped(out, number)
-        if talk.as_json:
-            talk.result("", _as_data(found))
+    try:
+        for found in stream(options["source"], **where, **pages, **settings, listener=talk):
+            if talk.as_json:
+                talk.result("", _as_data(found))
+    except KeyboardInterrupt:
+        _stopped(out)
+        raise
     if not talk.as_json:
         talk.result(_groups(out), None)
     note = "" if options["no_report"] else f", the page is {out / 'report.html'}"
@@ -67,13 +68,16 @@ def _check(options: dict[str, Any]) -> None:
         raise click.UsageError("--stream: a stream never converges; leave --strict out")
 
 
-def _stopped(out: Path, number: int) -> None:
-    """Note what is there if the process is stopped from now on."""
-    context = click.get_current_context(silent=True)
-    if context is not None:
-        context.meta[STOPPED] = (
-            f"{out} has {number:,} documents; the same call goes on with those that come later"
-        )
+def _stopped(out: Path) -> None:
+    """Note what a stream that is stopped has written, as its folder says."""
+    from coem.recipes.run_file import RUN, read_run
+
+    if not (out / RUN).is_file():
+        return
+    number = read_run(out)["result"].get("documents", 0)
+    click.get_current_context().meta[STOPPED] = (
+        f"{out} has {number:,} documents; the same call goes on with those that come later"
+    )
 
 
 def _as_data(found: Any) -> dict[str, Any]:

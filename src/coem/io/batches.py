@@ -91,6 +91,11 @@ class LineSource:
         text = Text(self._header + b"".join(good))
         return read_delimited(text, self.source, self._delimiter, skip_bad=False).data, bad
 
+    def close(self) -> None:
+        """Close the file, unless it is standard input, which belongs to the process."""
+        if self._file is not sys.stdin.buffer:
+            self._file.close()
+
     def _first(self) -> Record | None:
         """Return the first record, after the header if there is one."""
         line = self._line()
@@ -107,7 +112,9 @@ class LineSource:
             )
         header = Text(line if line.endswith(b"\n") else line + b"\n")
         self._delimiter = self._delimiter or _delimiter_of(line)
-        names = next(csv.reader([line.decode("utf-8", "replace")], delimiter=self._delimiter))
+        names = next(
+            csv.reader([line.decode("utf-8", "replace")], delimiter=self._delimiter or ",")
+        )
         example = self._delimiter.join("x" * len(names)).encode() + b"\n"
         read_delimited(Text(header.data + example), self.source, self._delimiter, skip_bad=False)
         self._header, self._n_columns = header.data, len(names)
@@ -203,7 +210,11 @@ class TableSource:
     def table(self, records: Sequence[Record]) -> tuple[Any, Bad]:
         """Return records of the last table as a `pyarrow.Table`, and no bad rows."""
         assert self._data is not None
-        return self._data.take([row - self._first for row, _ in records]), []
+        rows = [row - self._first for row, _ in records]
+        return self._data.take(rows), []
+
+    def close(self) -> None:
+        """Do nothing: tables are in memory."""
 
 
 def open_source(

@@ -113,11 +113,20 @@ def _batches(
     if groups is not None:
         so_far = f"{len(groups.names)} groups of {groups.counts.n_rows:,} documents"
         listener.note(f"the stream goes on with {so_far}")
-    pieces = Pieces(_opened(source, given), inputs)
+    work = _Work(folder, given, force, listener, inputs, groups)
+    size = BATCH if size is None and isinstance(source, str) and source == "-" else size
+    opened = _opened(source, given)
+    try:
+        yield from _each(Pieces(opened, inputs), size, work)
+    finally:
+        opened.close()
+
+
+def _each(pieces: Pieces, size: int | None, work: "_Work") -> Iterator[Batch]:
+    """Yield the batches of an input, and write the page when there are no more."""
+    inputs, listener = work.inputs, work.listener
     if pieces.n_skipped:
         listener.note(f"{pieces.n_skipped:,} documents were read before, and are skipped")
-    size = BATCH if size is None and source == "-" else size
-    work = _Work(folder, given, force, listener, inputs, groups)
     stopped: BaseException | None = None
     while stopped is None:
         records, stopped = _taken(pieces, size, work)
@@ -180,7 +189,7 @@ class _Work:
             found = self.groups.learn(table, self.listener)
             if self.folder is not None:
                 self.folder.commit(self.groups, found, self.inputs)
-        self._say(found, self.groups)
+            self._say(found, self.groups)
         del self.listener.notes[:-MOST_NOTES]
         return found, _late(heard)
 
