@@ -33,7 +33,7 @@ define install
 	fi
 endef
 
-.PHONY: setup light test coverage test-oldest test-newest sanitize fuzz lint format bench compare experiments \
+.PHONY: setup light test coverage test-oldest test-newest sanitize fuzz lint format bench bench-scale compare experiments \
   papers demo clean
 
 setup: $(READY)
@@ -142,6 +142,21 @@ bench: setup
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/report.py
 	@test -z "$$COEM_DATA" || $(BIN)/python benchmarks/program.py
 	$(BIN)/python benchmarks/serve.py
+
+# Rounds on large corpora, on a cluster of this machine and with many components; what a round costs,
+# and runs that are killed. It takes an hour and some gigabytes of the disk; ROWS=2000000 is the
+# corpus of docs/scale.md.
+ROWS := 200000
+
+bench-scale: setup
+	$(BIN)/python benchmarks/out_of_core.py --rows $(ROWS)
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/many_components.py
+	$(BIN)/python benchmarks/dask_rounds.py --rows $(ROWS)
+	$(BIN)/python benchmarks/cost_model.py
+	$(BIN)/python benchmarks/cluster_simulation.py
+	$(BIN)/python benchmarks/kills_ingest.py --kills 100
+	$(BIN)/python benchmarks/kills.py --kills 100
 
 # Hostile input for all that reads what strangers wrote: make fuzz SECONDS=600
 fuzz: setup
