@@ -49,5 +49,5 @@ def engine(request, monkeypatch):
     """Let estimators without an engine of their own take the one that a law runs under."""
     make = ENGINES[getattr(request, "param", "local")]
     if make is not None:
-        monkeypatch.setattr("coem.estimators._views_model.LocalEngine", make)
+        monkeypatch.setattr("coem.engine.LocalEngine", make)
     return LocalEngine if make is None else make
