@@ -146,13 +146,13 @@ def regress(ballot: Ballot, found: Votes, C: float) -> tuple[LinearModel, list[A
         codes = ballot.knowledge.codes[train]
         return fit_linear(scales, some, codes, mass, len(ballot.knowledge.classes), C)
 
-    answers = []
+    whole, answers = fitted(ballot.labelled), []
     for fold, (train, test) in enumerate(found.splits):
         rows = np.setdiff1d(np.intersect1d(ballot.labelled, train), test)
         check_exact(ballot.knowledge, rows, f"cv, fold {fold}: ")
         some = {name: X[test] for name, X in features.items()}
         answers.append(fitted(rows).log_proba(some))
-    return fitted(ballot.labelled), answers
+    return whole, answers
 
 
 def _progress(mixture: MixtureClassifier, what: str, splits: Sequence[Split]) -> None:
