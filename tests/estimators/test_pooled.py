@@ -463,7 +463,7 @@ def test_own_splits_are_those_of_both_models(monkeypatch):
     seen = []
     fit = _linear.fit_linear
     watched = lambda *given: seen.append(given[1]["words"].shape[0]) or fit(*given)  # noqa: E731
-    monkeypatch.setattr("coem.estimators.pooled.fit_linear", watched)
+    monkeypatch.setattr("coem.estimators._pool.fit_linear", watched)
     rows = np.flatnonzero(TEN >= 0)
     rows = np.concatenate([rows[TEN[rows] == c][i : i + 1] for i in range(10) for c in range(K)])
     cv = [(rows[:9], rows[9:18]), (rows[:18], rows[18:])]

@@ -160,7 +160,7 @@ def regress(
         codes = ballot.knowledge.codes[train]
         return fit_linear(scales, some, codes, mass, len(ballot.knowledge.classes), C)
 
-    answers = []
+    whole, answers = fitted(ballot.labelled), []
     for fold, (train, test) in enumerate(found.splits):
         rows = np.setdiff1d(np.intersect1d(ballot.labelled, train), test)
         check_exact(ballot.knowledge, rows, f"cv, fold {fold}: ")
@@ -170,7 +170,7 @@ def regress(
             return {}, {"log_proba": fitted(rows).log_proba(some)}
 
         answers.append(once(kept, f"linear-{fold}", answer)[1]["log_proba"])
-    return fitted(ballot.labelled), answers
+    return whole, answers
 
 
 def _progress(mixture: MixtureClassifier, what: str, splits: Sequence[Split]) -> None:
