@@ -172,6 +172,7 @@ experiments: setup
 	$(BIN)/python experiments/few_labels.py --defaults
 	$(BIN)/python experiments/lengths.py
 	$(BIN)/python experiments/groups.py
+	$(BIN)/python experiments/streaming.py
 	$(BIN)/python experiments/sizes.py
 	$(BIN)/python experiments/inits.py
 	$(BIN)/python experiments/inits.py --parts

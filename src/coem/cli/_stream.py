@@ -6,7 +6,6 @@ from typing import Any
 import click
 
 from coem.cli._process import STOPPED, will_write
-from coem.cli._recipes import OWN, place
 from coem.cli._talk import Talk, table
 
 # Options of coem cluster that a stream has no use for.
@@ -35,13 +34,14 @@ batch_option = click.option(
 
 def run(options: dict[str, Any], talk: Talk) -> None:
     """Follow a stream to its end, and print its groups."""
+    from coem.cli import _recipes
     from coem.recipes import stream
 
     _check(options)
-    out = place(options)
+    out = _recipes.place(options)
     options["out"] = out
     will_write(out)
-    settings = {name: v for name, v in options.items() if name not in OWN and name not in ALONE}
+    settings = {name: v for name, v in options.items() if name not in _recipes.OWN | ALONE.keys()}
     pages = {"report": not options["no_report"], "safe_csv": options["safe_csv"]}
     where = {"out": out, "batch": options["batch"], "force": options["force"]}
     try:
