@@ -160,13 +160,13 @@ def rows_of(corpus, lengths, kinds=None):
 
 def test_partitions_have_whole_sequences_near_the_ends_of_shards(corpus, views):
     parts = rows_of(corpus, LENGTHS).parts()
-    assert [part.lo for part in parts] == [0, 95, 298]
+    assert [part.shard.lo for part in parts] == [0, 95, 298]
     assert sum(part.n_rows for part in parts) == N
     for part in parts:
         loaded = part.load()
         assert loaded.n_rows == part.n_rows
         assert loaded.offsets[-1] == part.n_rows
-        np.testing.assert_array_equal(loaded.views[1], views["gaps"][part.lo : part.hi])
+        np.testing.assert_array_equal(loaded.views[1], views["gaps"][part.shard.lo : part.shard.hi])
     assert [part.first for part in parts] == [0, 4, 6]
 
 
