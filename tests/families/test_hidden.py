@@ -68,7 +68,11 @@ def test_so_does_every_view_under_every_engine(engine, coupling):
         engine=ENGINES[engine](),
     )
     model.fit([X, X[:, :2]])
-    assert sum(theta is None for theta in SEEN) == len(SEEN) // 3 > 0
+    first = sum(theta is None for theta in SEEN)
+    if engine.startswith("stores"):  # their last E step gathers what another round would need
+        assert 0 < first < len(SEEN) / 3
+    else:
+        assert first == len(SEEN) // 3 > 0
 
 
 def test_a_warm_start_a_batch_and_leave_one_out_have_parameters_too(tmp_path):

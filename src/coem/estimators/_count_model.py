@@ -249,9 +249,11 @@ class CountModel(Saves, KeepsInit, BaseEstimator):
         elif self.tol > 0 and not end.converged:
             advice = "raise max_iter or tol, or pass tol=0 to run a fixed number of rounds"
             warn_no_convergence(task.phases[-1].max_iter, advice)
-        # If every count is certain, the objective is only the rounding error of the total.
+        # If every count is certain, the objective is only the rounding error of the total. A fall
+        # is relative to the round before it, which may be any of them.
         rounding = 1e-5 if end.theta.x.dtype == np.float32 else 1e-9
-        total = task.data.pairs.total / max(abs(end.objective), 1.0)
+        least = min(abs(record.free_energy) for record in best.history)
+        total = task.data.pairs.total / max(least, 1.0)
         assert best.result is not None
         warn_fall(best.result.fell, rounding * max(total, 1.0), "dtype=np.float64 may help")
 

@@ -98,7 +98,7 @@ def _inside(value: Any, spell: Spell) -> str:
 
 def _carried(value: Any) -> tuple[Any, ...] | None:
     """Return what a function is made of, or None for other objects."""
-    if isinstance(value, ModuleType):
+    if isinstance(value, ModuleType | np.ufunc):  # other libraries give ufuncs attributes
         return (value.__name__,)
     if isinstance(value, MethodType):
         return value.__self__, value.__func__
