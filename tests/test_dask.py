@@ -419,6 +419,7 @@ def test_a_killed_worker_changes_no_bit(client, engine, tmp_path, source):
     with watch(look):
         same_bits(MixtureClusterer(**FIT, engine=engine).fit(X), whole)
     client.wait_for_workers(2, timeout=SECONDS)
+    gc.collect()  # errors of the lost worker refer to the rows, until Python looks for cycles
     nothing_is_left(client)
 
 
