@@ -1,7 +1,7 @@
 """Rounds on a corpus against rounds in memory: seconds a non-zero, and how they grow.
 
     python benchmarks/out_of_core.py              # a small corpus, in a temporary folder
-    python benchmarks/out_of_core.py --rows 2000000 --folder /tmp/zipf --limit 2
+    python benchmarks/out_of_core.py --rows 2000000 --folder zipf --limit 2
 
 Documents of some 100 different words are drawn from groups, with word frequencies by Zipf's law,
 and written shard by shard. Each measurement is a process of its own: a fit to a tenth of the rows
