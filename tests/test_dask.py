@@ -338,6 +338,17 @@ def test_collections(client, tmp_path, make):
     nothing_is_left(client)
 
 
+def test_waiting_for_long_work_holds_no_rows(client, monkeypatch):
+    """Also if Python does not look for cycles."""
+    monkeypatch.setattr(_dask_cluster, "BEAT", 1e-3)  # all work is long
+    gc.disable()
+    try:
+        MixtureClusterer(**FIT, engine="dask").fit(bag()[0])
+        nothing_is_left(client)
+    finally:
+        gc.enable()
+
+
 def test_rows_of_a_collection_stay_on_the_workers(client, monkeypatch):
     """Only samples and statistics reach this process."""
     fetched, fetch = [], _dask_cluster.Cluster.fetch

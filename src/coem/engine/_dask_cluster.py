@@ -116,7 +116,10 @@ class Cluster:
                 try:
                     wait([future], timeout=BEAT)
                     break
-                except TimeoutError:  # look, and listen to Ctrl-C
+                except TimeoutError as error:  # look, and listen to Ctrl-C
+                    # Dask's frames and the error hold each other, and all frames below them: what
+                    # the callers hold would stay on the workers until Python looks for cycles.
+                    error.__traceback__ = None
                     threads.heed()
                     self.check_running()
                 if any(other.status in GONE for other in fragile):
