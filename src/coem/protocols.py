@@ -7,8 +7,9 @@ hands of an engine), and of both no more than this file says.
 A round goes through these seams::
 
     em ── m_step(turn, clock) ─▶ Session ── infer, then maximise ────────▶ Latent   one partition
-                                         ── infer, gather ─┐               Additive several
-                                            sum, estimate ◀┘
+                                         ── infer, gather, ─┐              Additive several
+                                            which adds up   │
+                                            estimate ◀──────┘
        ── e_step(clock) ───────▶ Session ── infer, summarise ────────────▶ Latent
        ── value(summary, theta) ─────────────────────────────────────────▶ Latent
 
@@ -72,7 +73,10 @@ class Parameters(Protocol):
 
 
 class Additive(Protocol):
-    """Statistics and summaries: ``a + b`` are those of the rows of `a` and of `b`."""
+    """Statistics and summaries: ``a + b`` are those of the rows of `a` and of `b`.
+
+    Statistics can be as large as the parameters. So `AdditiveLatent.gather` adds to a total.
+    """
 
     def __add__(self, other: Self, /) -> Self:
         """Return the sum."""
@@ -209,8 +213,21 @@ class AdditiveLatent(
     Its summaries add as well. A structure that is a `Latent` alone needs all rows in one place.
     """
 
-    def gather(self, part: PartIn, theta: Theta, turn: int, clock: Clock, state: State) -> Sum:
-        """Return the statistics of a partition for the M step of a turn."""
+    def gather(
+        self,
+        part: PartIn,
+        theta: Theta,
+        turn: int,
+        clock: Clock,
+        state: State,
+        total: Sum | None = None,
+    ) -> Sum:
+        """Return the statistics of a partition for the M step of a turn, added to `total`.
+
+        The result equals ``total + gather(part, theta, turn, clock, state)`` up to rounding, and
+        needs no memory for the statistics of the partition. The memory of `total` may be used
+        again; do not read it after the call. The result shares no memory with the state.
+        """
         ...
 
     def estimate(self, stats: Sum, theta: Theta, turn: int) -> Theta:

@@ -212,6 +212,33 @@ def test_accumulate_cuts_large_components_into_pieces(precision):
 
 
 @every_precision
+@pytest.mark.parametrize("sparse", [True, False], ids=["lists", "tiles"])
+def test_accumulate_adds_to_a_total_in_its_memory(sparse, precision):
+    rng = np.random.default_rng(k := 20)
+    X, resp = make_csr(rng, 40, 30), make_resp(rng, 40, k, precision, sparse=sparse)
+    freeze(X, resp)
+    before = rng.gamma(1.0, size=(k, 30))
+    total = before.copy()
+    got = counts.accumulate(X, resp, total)
+    assert got is total
+    np.testing.assert_allclose(got, before + resp.T.astype(np.float64) @ dense(X), rtol=1e-12)
+
+
+def test_accumulate_copies_a_total_that_it_cannot_write_to():
+    rng = np.random.default_rng(8)
+    X, resp = make_csr(rng, 30, 6), make_resp(rng, 30, 5, np.float64, sparse=True)
+    before = rng.gamma(1.0, size=(5, 6)).astype(np.float32).astype(np.float64)
+    expected = counts.accumulate(X, resp, before.copy())
+    frozen = before.copy()
+    freeze(frozen)
+    for total in (frozen, np.asfortranarray(before), before.astype(np.float32)):
+        np.testing.assert_array_equal(counts.accumulate(X, resp, total), expected)
+        np.testing.assert_array_equal(total, before)
+    with pytest.raises(ValueError, match=r"shape \(5, 6\) cannot be added to .* \(5, 7\)"):
+        counts.accumulate(X, resp, np.zeros((5, 7)))
+
+
+@every_precision
 def test_accumulate_without_any_responsibility_is_zero(precision):
     X = make_csr(np.random.default_rng(7), 12, 5)
     got = counts.accumulate(X, np.zeros((12, 3), dtype=precision))
@@ -549,6 +576,9 @@ def face_results():
         result = posterior_in(precision, logs.copy(), np.full(20, -np.log(20)))
         results |= {
             f"lists {name}": lists,
+            f"lists added to tiles {name}": counts.accumulate(
+                X, few.astype(precision), tiles.copy()
+            ),
             f"tiles {name}": tiles,
             f"log_table {name}": np.array(table),
             f"maximise lists {name}": np.array(counts.maximise(X, few, 0.5, precision)),

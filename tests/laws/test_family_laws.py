@@ -166,7 +166,7 @@ def test_rows_that_do_not_fit_are_not_the_fault_of_the_family() -> None:
 
 
 def test_laws_have_names_of_their_own() -> None:
-    assert len({law.__name__ for law in LAWS}) == len(LAWS) == 15
+    assert len({law.__name__ for law in LAWS}) == len(LAWS) == 16
 
 
 # -- broken families are told which law they break -------------------------------------------------
@@ -313,6 +313,18 @@ class InfiniteStats(Gaussian):
     def stats(self, X: Any, resp: Any) -> Any:
         stats = super().stats(X, resp)
         return stats if resp.shape[1] == 1 else replace(stats, mass=stats.mass * np.inf)
+
+
+class ForgetsTheTotal(Multinomial):
+    def add_stats(self, total: Any, X: Any, resp: Any, theta: Any) -> Any:
+        return self.stats(X, resp)
+
+
+class WeighsInPlace(Multinomial):
+    def add_stats(self, total: Any, X: Any, resp: Any, theta: Any) -> Any:
+        total = super().add_stats(total, X, resp, theta)
+        resp *= 2
+        return total
 
 
 class CountsRows(Gaussian):
@@ -505,6 +517,8 @@ BROKEN: list[tuple[Family, Any, str, str]] = [
     (ForgetsTheLastRow(), None, "additivity", "two orders"),
     (InfiniteStats("unit"), None, "additivity", "NaN or infinity in the statistics"),
     (MeansOfShares(Gaussian("unit")), None, "additivity", "stats(A) + stats(B)"),
+    (ForgetsTheTotal(), None, "totals", "add_stats(stats(A), B) and stats(A ++ B) differ"),
+    (WeighsInPlace(), None, "totals", "arguments of add_stats"),
     (CountsRows(), None, "homogeneity", "stats of 0.37 resp"),
     (IgnoresWeights(), None, "homogeneity", "stats of 0.37 resp"),
     (MoreSmoothing(), None, "optimality", "after an M step is"),

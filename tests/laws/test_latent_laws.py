@@ -323,6 +323,27 @@ def test_statistics_and_summaries_add(name, n_parts):
         close(new, theta)
 
 
+@additive_case
+def test_statistics_are_added_to_a_total(name):
+    """The total is that of the sum, to rounding, and neither rows nor states are changed."""
+    latent, part, theta = CASES[name]()
+    parts = part.cut(uneven(N, 3))
+    for turn, clock in clocks(latent.n_turns, 2):
+        states = [latent.infer(p, theta, clock, None) for p in parts]
+        pairs = list(zip(parts, states, strict=True))
+        if turn is None:
+            continue
+        first, *rest = [latent.gather(p, theta, turn, clock, s) for p, s in pairs]
+        expected, total = sum(rest, first), None
+        before = [flat(pair).copy() for pair in pairs]
+        for p, s in pairs:
+            total = latent.gather(p, theta, turn, clock, s, total)
+        close(total, expected)
+        for pair, untouched in zip(pairs, before, strict=True):
+            np.testing.assert_array_equal(flat(pair), untouched)
+        theta = latent.estimate(total, theta, turn)
+
+
 ROUNDS = {"eta": Linear(1.0, 0.0, 4), "beta": Linear(0.4, 1.0, 3), "max_iter": 5, "tol": 0.0}
 
 

@@ -5,7 +5,7 @@ Only the parameters, their statistics, and a few partitions are in memory at a t
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 import numpy as np
 
@@ -69,14 +69,17 @@ class StreamedSession(Generic[Part, Theta, State, SummaryOut, Sum]):
     def e_step(self, clock: Clock) -> SummaryOut:
         """Infer the states of all rows, and return their summary."""
         self._next, self._clock = None, clock  # frees old statistics before there are new ones
-        summary, stats = _Total[Any](), _Total[Sum]()
+        summary: SummaryOut | None = None
+        stats: Sum | None = None
         for i, part in enumerate(read_ahead(self.parts)):
-            state, seen = look(self.latent, part, self.theta, self._kept.pop(i, None), clock)
-            summary.add(seen)
-            stats.add(self.latent.gather(part, self.theta, 0, clock, state))
+            kept = self._kept.pop(i, None)
+            state, summary = look(self.latent, part, self.theta, kept, clock, summary)
+            stats = self.latent.gather(part, self.theta, 0, clock, state, stats)
             self._keep(i, state)
-        self._next = clock, stats.value
-        return cast(SummaryOut, summary.value)
+        assert stats is not None
+        assert summary is not None
+        self._next = clock, stats
+        return summary
 
     def m_step(self, turn: int, clock: Clock) -> None:
         """Infer the states of all rows, unless that was done, and do the M step of a turn."""
@@ -93,41 +96,18 @@ class StreamedSession(Generic[Part, Theta, State, SummaryOut, Sum]):
 
     def _gather(self, turn: int, clock: Clock) -> Sum:
         """Return the statistics of all rows for the M step of a turn."""
-        total = _Total[Sum]()
+        total: Sum | None = None
         for i, part in enumerate(read_ahead(self.parts)):
             kept = self._kept.pop(i, None)
-            state, stats = collect(self.latent, part, self.theta, kept, turn, clock)
-            total.add(stats)
+            state, total = collect(self.latent, part, self.theta, kept, turn, clock, total)
             self._keep(i, state)
-        return total.value
+        assert total is not None
+        return total
 
     def _keep(self, i: int, state: State) -> None:
         """Keep a state for the next turn, if there is room for it."""
         if self._room and sum(map(n_bytes, self._kept.values())) + n_bytes(state) <= self._room:
             self._kept[i] = state
-
-
-class _Total(Generic[Sum]):
-    """A sum of statistics. From the second term on, it grows in its own memory."""
-
-    def __init__(self) -> None:
-        self._value: Sum | None = None
-        self._is_own = False  # the first term may share memory with a state
-
-    @property
-    def value(self) -> Sum:
-        """The sum, which has a term at least."""
-        assert self._value is not None
-        return self._value
-
-    def add(self, term: Sum) -> None:
-        """Add a term."""
-        if self._value is None:
-            self._value = term
-        elif not self._is_own:
-            self._value, self._is_own = self._value + term, True
-        else:
-            self._value += term
 
 
 def n_bytes(state: Any) -> int:

@@ -91,12 +91,11 @@ class PartedSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         self.theta = self.latent.estimate(stats, self.theta, turn)
 
     def _sum(self, work: Callable[..., Any], *args: Any) -> Any:
-        """Return what work on every partition gives, added up; keep the states."""
+        """Return what work on every partition adds to nothing; keep the states."""
         total: Any = None
         for i, part in enumerate(self.parts):
-            state, result = self.call(work, self.latent, part, self.theta, self._states[i], *args)
-            self._states[i] = state
-            total = result if total is None else total + result
+            call = work, self.latent, part, self.theta, self._states[i], *args, total
+            self._states[i], total = self.call(*call)
         return total
 
 
@@ -106,10 +105,12 @@ def look(
     theta: Theta,
     state: State | None,
     clock: Clock,
+    total: Any = None,
 ) -> tuple[State, SummaryOut]:
-    """Return the new state of a partition, and what it says of the rows."""
+    """Return the new state of a partition, and what it says of the rows, added to `total`."""
     state = latent.infer(part, theta, clock, state)
-    return state, latent.summarise(part, theta, clock, state)
+    seen = latent.summarise(part, theta, clock, state)
+    return state, seen if total is None else total + seen
 
 
 def collect(
@@ -119,7 +120,8 @@ def collect(
     state: State | None,
     turn: int,
     clock: Clock,
+    total: Sum | None = None,
 ) -> tuple[State, Sum]:
-    """Return the new state of a partition, and its statistics for the M step of a turn."""
+    """Return the new state of a partition, and its statistics for a turn, added to `total`."""
     state = latent.infer(part, theta, clock, state)
-    return state, latent.gather(part, theta, turn, clock, state)
+    return state, latent.gather(part, theta, turn, clock, state, total)

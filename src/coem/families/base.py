@@ -77,6 +77,15 @@ class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
         """
         return self.stats(X, resp)
 
+    def add_stats(self, total: StatsT, X: MatrixT, resp: Array, theta: ThetaT | None) -> StatsT:
+        """Return ``total + stats_under(X, resp, theta)``, in the memory of `total` where it fits.
+
+        The caller must not read `total` after the call. A `wide` family may override this method,
+        so that each row goes straight to the total. The result is the sum up to rounding.
+        """
+        total += self.stats_under(X, resp, theta)
+        return total
+
     def maximise(self, X: MatrixT, resp: Array, theta: ThetaT | None = None) -> ThetaT:
         """Return ``estimate(stats_under(X, resp, theta))``; a `wide` family may save memory."""
         return self.estimate(self.stats_under(X, resp, theta))

@@ -71,6 +71,13 @@ class Bernoulli(CountFamily[BernoulliTheta, BernoulliStats]):
         """Return the expected numbers of rows with each feature, and of rows."""
         return BernoulliStats(counts.accumulate(X, resp), resp.sum(axis=0, dtype=np.float64))
 
+    def add_stats(
+        self, total: BernoulliStats, X: CSR, resp: Array, theta: BernoulliTheta | None
+    ) -> BernoulliStats:
+        """Return ``total + stats(X, resp)`` without a table for these rows."""
+        mass = total.mass + resp.sum(axis=0, dtype=np.float64)
+        return BernoulliStats(counts.accumulate(X, resp, total.counts), mass)
+
     def estimate(self, stats: BernoulliStats) -> BernoulliTheta:
         """Return the posterior mode of the log odds."""
         return self._theta(stats.counts + self.alpha, _absent(stats) + self.alpha)

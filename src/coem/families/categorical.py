@@ -131,6 +131,12 @@ class Categorical(CountFamily[Array, CategoricalStats]):
         """Return the expected counts of the levels."""
         return CategoricalStats(counts.accumulate(X, resp))
 
+    def add_stats(
+        self, total: CategoricalStats, X: CSR, resp: Array, theta: Array | None
+    ) -> CategoricalStats:
+        """Return ``total + stats(X, resp)`` without a table for these rows."""
+        return CategoricalStats(counts.accumulate(X, resp, total.counts))
+
     def estimate(self, stats: CategoricalStats) -> Array:
         """Return the posterior mode, column by column."""
         k = stats.counts.shape[0]

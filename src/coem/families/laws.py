@@ -165,6 +165,20 @@ def _additivity(case: Case, rng: Rng) -> None:
             _equal("stats(A) + stats(B) and stats(A ++ B)", parts[0] + parts[1], whole)
 
 
+def _totals(case: Case, rng: Rng) -> None:
+    """Require add_stats(stats(A), B) = stats(A ++ B), and that the rows stay as they are."""
+    family, X, resp, n = case.family, case.X, case.resp, len(case.resp)
+    for theta in (None, case.theta) if family.hidden else (None,):
+        whole = family.stats_under(X, resp, theta)
+        total = family.stats_under(X[: n // 2], resp[: n // 2], theta)
+        for rows in (slice(n // 2, n - 1), slice(n - 1, n)):
+            args = X[rows], resp[rows].copy(), theta
+            before = deepcopy(args)
+            total = family.add_stats(total, *args)
+            _equal("the arguments of add_stats after and before the call", args, before, tol=0.0)
+        _equal("add_stats(stats(A), B) and stats(A ++ B)", total, whole)
+
+
 def _homogeneity(case: Case, rng: Rng) -> None:
     """Require stats(X, c resp) = c stats(X, resp), and that weight 2 equals a row twice."""
     X, resp = case.X, case.resp
@@ -305,7 +319,7 @@ def _feature_probs(case: Case, rng: Rng) -> None:
 LAWS = (  # in the order of the checks: later laws rely on earlier ones
     _frozen, _start, _shapes, _purity, _additivity, _homogeneity, _optimality, _symmetry,
     _monotone, _emptiness, _sample, _representation, _labels, _terms,
-    _feature_probs,
+    _feature_probs, _totals,
 )  # fmt: skip
 
 

@@ -197,6 +197,15 @@ class MixtureOf(Family[MixtureOfTheta, MixtureOfStats, Matrix]):
         stats = self.inner.stats_under(X, shares, self._flat(theta))
         return MixtureOfStats(stats, _mass(shares).reshape(theta.log_weights.shape))
 
+    def add_stats(
+        self, total: MixtureOfStats, X: Matrix, resp: Array, theta: MixtureOfTheta | None
+    ) -> MixtureOfStats:
+        """Return ``total + stats_under(X, resp, theta)`` by `add_stats` of the inner family."""
+        shares = resp if theta is None else self._shares(X, resp, theta)
+        flat = None if theta is None else self._flat(theta)
+        mass = total.mass + _mass(shares).reshape(total.mass.shape)
+        return MixtureOfStats(self.inner.add_stats(total.inner, X, shares, flat), mass)
+
     def estimate(self, stats: MixtureOfStats) -> MixtureOfTheta:
         """Return the modes; if the statistics are not divided, inner components near them."""
         k, m = stats.mass.shape

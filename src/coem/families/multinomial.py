@@ -69,6 +69,12 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
         """Return the expected counts."""
         return MultinomialStats(counts.accumulate(X, resp))
 
+    def add_stats(
+        self, total: MultinomialStats, X: CSR, resp: Resp, theta: Array | None
+    ) -> MultinomialStats:
+        """Return ``total + stats(X, resp)`` without a table for these rows."""
+        return MultinomialStats(counts.accumulate(X, resp, total.counts))
+
     def estimate(self, stats: MultinomialStats) -> Array:
         """Return the log of the normalised expected counts and pseudo-counts."""
         return counts.log_table(stats.counts, self.alpha, self.precision)

@@ -158,6 +158,19 @@ class VonMisesFisher(Family[VonMisesFisherTheta, VonMisesFisherStats, Matrix]):
             resultant += share @ rows.astype(np.float64, copy=False)
         return VonMisesFisherStats(mass, resultant)
 
+    def add_stats(
+        self,
+        total: VonMisesFisherStats,
+        X: Matrix,
+        resp: Array,
+        theta: VonMisesFisherTheta | None,
+    ) -> VonMisesFisherStats:
+        """Return ``total + stats(X, resp)``; sparse rows need no table of their own."""
+        if isinstance(X, np.ndarray):
+            return super().add_stats(total, X, resp, theta)
+        mass = total.mass + resp.sum(axis=0, dtype=np.float64)
+        return VonMisesFisherStats(mass, counts.accumulate(X, resp, total.resultant))
+
     def estimate(self, stats: VonMisesFisherStats) -> VonMisesFisherTheta:
         """Return the modes; without a direction, that of all rows, or else the first axis."""
         d = stats.resultant.shape[1]

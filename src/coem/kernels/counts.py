@@ -50,17 +50,23 @@ def scores(X: CSR, table: Array) -> Array:
     return out
 
 
-def accumulate(X: CSR, resp: Resp) -> Array:
-    """Return ``resp.T @ X`` of shape (n_components, n_features), summed in float64.
+def accumulate(X: CSR, resp: Resp, total: Array | None = None) -> Array:
+    """Return `total` plus ``resp.T @ X``, (n_components, n_features), summed in float64.
 
-    Where most responsibilities are zero, each component visits its own rows only. The order of
-    the sums depends on the data alone, so the bits do not depend on the threads.
+    The memory of `total` is that of the result where possible: do not read it after the call. By
+    default it is zero. Where most responsibilities are zero, each component visits its own rows
+    only, and adds them to `total` one by one: the result is that of a sum up to rounding. The order
+    of the sums depends on the data alone, so the bits do not depend on the threads.
     """
     rows = Rows(X, resp)
-    sums = np.empty((resp.shape[1], X.shape[1]))
-    for first in range(0, len(sums), rows.width):
-        sums[first : first + rows.width] = rows.sums(first)
-    return sums
+    shape = rows.k, X.shape[1]
+    if total is None:
+        total = np.zeros(shape)
+    elif total.shape != shape:
+        raise ValueError(f"sums of shape {shape} cannot be added to sums of shape {total.shape}")
+    total = np.require(total, np.float64, ["C", "W"])
+    rows.add_to(total)
+    return total
 
 
 def nearest(X: CSR, table: Array, scale: Array, rows: slice, labels: Array, values: Array) -> None:

@@ -42,7 +42,6 @@ class Rows:
             self.sparse = self._list_active()
         # A tile is eight wide. Lists can be any number; a quarter keeps the scratch memory small.
         self.width = LANES * max(1, k // (4 * LANES)) if self.sparse else LANES
-        self.memory = threads.scratch("sums", (X.shape[1] * self.width,))
 
     def _list_active(self) -> bool:
         """List the rows of every component, in their order; False if there are too many."""
@@ -99,11 +98,24 @@ class Rows:
     def sums(self, first: int, last: int | None = None) -> Array:
         """Return the sums (m, n_features) of the components from `first` on, until next asked."""
         m = min(self.width, (self.k if last is None else last) - first)
-        return self._sum_lists(first, m) if self.sparse else self._sum_tile(first, m)
+        memory = threads.scratch("sums", (self.X.shape[1] * self.width,))
+        if not self.sparse:
+            return self._sum_tile(memory, first, m)
+        sums = memory.reshape(self.width, -1)[:m]
+        self._add_lists(sums, first, fresh=True)
+        return sums
 
-    def _sum_tile(self, first: int, m: int) -> Array:
+    def add_to(self, total: Array) -> None:
+        """Add the sums of all components to `total` (k, n_features)."""
+        if self.sparse:
+            self._add_lists(total, 0, fresh=False)
+            return
+        for first in range(0, self.k, self.width):
+            total[first : first + self.width] += self.sums(first)
+
+    def _sum_tile(self, memory: Array, first: int, m: int) -> Array:
         """Sum all rows; threads divide the features."""
-        tile = self.memory.reshape(-1, LANES)
+        tile = memory.reshape(-1, LANES)
         ordered = bool(self.X.has_sorted_indices)
 
         def work(cut: tuple[int, int]) -> None:
@@ -113,16 +125,16 @@ class Rows:
         threads.spread(work, pairwise(_feature_cuts(self.X.indices, len(tile))))
         return tile.T[:m]
 
-    def _sum_lists(self, first: int, m: int) -> Array:
-        """Sum each component's own rows; threads divide the components.
+    def _add_lists(self, sums: Array, first: int, *, fresh: bool) -> None:
+        """Add each component's own rows to its sums, from `first` on; if `fresh`, to zeros.
 
-        A component with many rows is cut into pieces with sums of their own, or one large
-        component would keep one thread busy and the others idle.
+        Threads divide the components. A component with many rows is cut into pieces, and all but
+        the first have sums of their own: one large component would keep one thread busy and the
+        others idle.
         """
-        sums = self.memory.reshape(self.width, -1)[:m]
         offsets = self.lists[0].tolist()
         step = self._step
-        spans = list(pairwise(offsets[first : first + m + 1]))
+        spans = list(pairwise(offsets[first : first + len(sums) + 1]))
         pieces = [
             (j, lo, min(lo + step, end))
             for j, (start, end) in enumerate(spans)
@@ -131,16 +143,16 @@ class Rows:
 
         def work(piece: tuple[int, int, int]) -> Array | None:
             j, lo, hi = piece
-            extra = None if lo == spans[j][0] else np.empty(sums.shape[1])
+            extra = None if lo == spans[j][0] else np.zeros(sums.shape[1])
             target = sums[j] if extra is None else extra
-            target[...] = 0.0
+            if fresh and extra is None:
+                target[...] = 0.0
             _compiled.accumulate_list(*self.csr, *self.lists[1:], lo, hi, target)
             return extra
 
         for (j, _, _), extra in zip(pieces, threads.spread(work, pieces), strict=True):
             if extra is not None:
                 sums[j] += extra
-        return sums
 
 
 def _feature_cuts(indices: Array, n_features: int) -> list[int]:

@@ -213,14 +213,23 @@ class Chain:
         return self._next(theta, params, self._counts(part, state))
 
     def gather(
-        self, part: Sequences, theta: ChainTheta, turn: int, clock: Clock, state: ChainState
+        self,
+        part: Sequences,
+        theta: ChainTheta,
+        turn: int,
+        clock: Clock,
+        state: ChainState,
+        total: ChainStats | None = None,
     ) -> ChainStats:
-        """Return the statistics of an M step, to be added to those of other sequences."""
+        """Return the statistics of an M step, added to those of other sequences."""
         stats = []
         for v, before in enumerate(state.params):
             weighted = self.emissions.weighted(part, v, state.resp)
-            stats.append(self.emissions.stats(part, v, weighted, before))
-        return ChainStats(tuple(stats), self._counts(part, state))
+            known = None if total is None else total.views[v]
+            stats.append(self.emissions.stats(part, v, weighted, before, known))
+        # The counts of a state are a part of its summary, too: nothing is added to their memory.
+        counts = self._counts(part, state)
+        return ChainStats(tuple(stats), counts if total is None else total.counts + counts)
 
     def estimate(self, stats: ChainStats, theta: ChainTheta, turn: int) -> ChainTheta:
         """Return the parameters for the statistics of all sequences."""

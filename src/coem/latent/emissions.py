@@ -81,21 +81,35 @@ class Emissions:
         # In double: 3 r is r + r + r only if nothing is rounded.
         return resp if weight is None else resp * weight[:, np.newaxis]
 
-    def stats(self, part: Partition, v: int, weighted: Resp, params: Theta | None) -> Stats:
-        """Return the statistics of view `v` under weighted responsibilities.
+    def stats(
+        self,
+        part: Partition,
+        v: int,
+        weighted: Resp,
+        params: Theta | None,
+        total: Stats | None = None,
+    ) -> Stats:
+        """Return the statistics of view `v` under weighted responsibilities, added to `total`.
 
-        `params` are the current parameters of the view; None before there are any.
+        `params` are the current parameters of the view; None before there are any. Do not read
+        `total` after the call.
         """
         family = self.families[v]
         stats: Stats
+        if family.wide and total is not None:
+            stats = family.add_stats(total, part.views[v], weighted, params)
+            return stats
         if family.wide:
             stats = family.stats_under(part.views[v], weighted, params)
-        else:
-            stats = threads.add_up(
-                lambda block: family.stats_under(block.views[v], weighted[block.rows], params),
-                part.blocks,
-            )
-        return stats
+            return stats
+        stats = threads.add_up(
+            lambda block: family.stats_under(block.views[v], weighted[block.rows], params),
+            part.blocks,
+        )
+        if total is None:
+            return stats
+        total += stats
+        return total
 
     def estimate(self, v: int, stats: Stats | None) -> Theta:
         """Return the parameters of view `v` for the statistics of all rows."""

@@ -309,15 +309,23 @@ class Mixture:
         return self._next(theta, params, mass, turn)
 
     def gather(
-        self, part: Partition, theta: MixtureTheta, turn: int, clock: Clock, state: MixtureState
+        self,
+        part: Partition,
+        theta: MixtureTheta,
+        turn: int,
+        clock: Clock,
+        state: MixtureState,
+        total: Expected | None = None,
     ) -> Expected:
-        """Return the statistics of the M step of a turn, to be added to those of other rows."""
+        """Return the statistics of the M step of a turn, added to those of other rows."""
         resp, mass = self.lesson(part, turn, clock.eta, state)
         stats: list[Stats | None] = [None] * len(self.emissions)
         for v in self.slots[turn]:
             weighted = self.emissions.weighted(part, v, resp)
-            stats[v] = self.emissions.stats(part, v, weighted, state.params[v])
-        return Expected(tuple(stats), mass)
+            known = None if total is None else total.views[v]
+            stats[v] = self.emissions.stats(part, v, weighted, state.params[v], known)
+        # A new array: the mass of a state is a part of its summary, too.
+        return Expected(tuple(stats), mass + (0.0 if total is None else total.mass))
 
     def estimate(self, stats: Expected, theta: MixtureTheta, turn: int) -> MixtureTheta:
         """Return the parameters for the statistics of all rows."""

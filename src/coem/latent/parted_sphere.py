@@ -101,9 +101,18 @@ class PartedSphere(SphereBase):
         return self._summary(part, theta, list(state.labels), list(state.cosines))
 
     def gather(
-        self, part: Partition, theta: Concepts, turn: int, clock: Clock, state: PartedState
+        self,
+        part: Partition,
+        theta: Concepts,
+        turn: int,
+        clock: Clock,
+        state: PartedState,
+        total: SphereStats | None = None,
     ) -> SphereStats:
-        """Return the sums of the clusters in one view, and the rows that fit worst."""
+        """Return the sums of the clusters in one view, and the rows that fit worst.
+
+        Those of other rows, `total`, are added.
+        """
         handed = self._handed_on(part, theta, turn, list(state.labels), list(state.cosines))
         labels, cosines = handed
         rows = Lloyd(part.views[turn], [], self.n_clusters)
@@ -113,7 +122,11 @@ class PartedSphere(SphereBase):
             worst = self._worst(part, turn, np.full(part.n_rows, -1), np.zeros(part.n_rows))
         else:
             worst = self._worst(part, turn, present, cosines)
-        return SphereStats(rows.sums, sizes_of(present, self.n_clusters), worst)
+        stats = SphereStats(rows.sums, sizes_of(present, self.n_clusters), worst)
+        if total is None:
+            return stats
+        total += stats
+        return total
 
     def _worst(self, part: Partition, turn: int, labels: Array, cosines: Array) -> WorstRows:
         """Return the rows that fit worst, of those with a label of 0 or more."""
