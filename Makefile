@@ -122,6 +122,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	MYPY_NUM_WORKERS=2 $(BIN)/mypy
+	$(BIN)/mypy tests/typing/script.py
 	$(BIN)/lint-imports
 	$(BIN)/codespell src tests docs benchmarks experiments *.md
 

@@ -22,6 +22,8 @@ LUCK = [HealthCheck.filter_too_much, HealthCheck.too_slow]
 settings.register_profile("coem", deadline=None, suppress_health_check=LUCK)
 settings.load_profile("coem")
 
+collect_ignore = ["typing/script.py"]  # for `make lint`, which lets mypy check it
+
 # Coverage makes Python take twice the time, and the cases of a test mostly run the same lines: the
 # first, the middle and the last case of a test are traced, the others are not. Nor are examples in
 # docstrings, and what is marked as slow: briefer tests run the same lines.
