@@ -504,6 +504,29 @@ def test_ctrl_c_leaves_nothing_behind(client, engine):
     nothing_is_left(client)
 
 
+class Loud:
+    """An object that is freed when Ctrl-C comes."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_that_python_drops_ends_the_fit(engine):
+    rounds, before = [], signal.getsignal(signal.SIGINT)
+
+    def look(record):
+        rounds.append(record.round)
+        if record.round == 2:
+            Loud()
+
+    with watch(look), pytest.raises(KeyboardInterrupt):
+        MixtureClusterer(**FIT | {"max_iter": 50}, engine=engine).fit(BOTH)
+    assert rounds == [1, 2]
+    assert signal.getsignal(signal.SIGINT) is before
+    assert MixtureClusterer(**FIT, engine=engine).fit(BOTH).n_iter_ == FIT["max_iter"]
+
+
 @pytest.mark.parametrize("error", [ArithmeticError, FileNotFoundError])
 def test_errors_of_workers_are_those_of_threads(client, engine, error):
     class Odd(Gaussian):

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from coem.engine._dask_parcels import Parcel
+from coem.engine._dask_signals import Signals
 from coem.kernels import threads
 
 BEAT = 0.5  # seconds between two looks at work that is under way
@@ -33,6 +34,7 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self.client = client
+        self.signals = Signals()
 
     def workers(self) -> list[str]:
         """Return the address of each worker, once for each of its threads.
@@ -113,6 +115,7 @@ class Cluster:
 
         with self._reaching(lambda: future.status == "error"):
             while True:
+                self.signals.heed()
                 try:
                     wait([future], timeout=BEAT)
                     break

@@ -86,6 +86,7 @@ class DaskEngine:
         """Start the threads of this process; raise unless the cluster can be reached."""
         self._cluster.check_running()
         self._here.__enter__()
+        self._cluster.signals.listen()
         with self._lock:
             self._n_entered += 1
         return self
@@ -106,6 +107,8 @@ class DaskEngine:
                 data.release()
             self._sweep()
         finally:
+            if last:
+                self._cluster.signals.leave()
             self._here.__exit__(*exception)
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
