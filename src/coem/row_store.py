@@ -101,7 +101,7 @@ class RowStore(ABC):
         if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
             same: Self = self if tuple(key) == self.names else self.some_views(key)
             return same
-        return self.take(np.arange(len(self))[key])
+        return self.take(np.atleast_1d(np.arange(len(self))[key]))
 
     def rows(self, lo: int, hi: int) -> Views:
         """Return rows `lo` to `hi`; all rows of one shard of a corpus are mapped and not copied."""
@@ -109,6 +109,8 @@ class RowStore(ABC):
             shard.read() if b - a == shard.n_rows else shard.read_rows(slice(a, b))
             for shard, a, b in self._spans(lo, hi)
         ]
+        if not pieces:
+            return self.take(np.arange(0))
         return pieces[0] if len(pieces) == 1 else stacked(pieces)
 
     def take(self, rows: Array) -> Views:

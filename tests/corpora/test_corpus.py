@@ -35,7 +35,9 @@ def corpus(tmp_path, views):
     return stored(tmp_path / "corpus", views)
 
 
-@pytest.mark.parametrize("ends", [(0, N), (0, 90), (89, 92), (90, 91), (5, 301), (300, N), (7, 7)])
+@pytest.mark.parametrize(
+    "ends", [(0, N), (0, 90), (89, 92), (90, 91), (5, 301), (300, N), (7, 7), (N, N)]
+)
 def test_a_range_of_rows_may_span_shards(corpus, views, ends):
     same(corpus.rows(*ends), views[slice(*ends)])
 
@@ -47,6 +49,7 @@ def test_rows_are_taken_in_the_order_asked_for(corpus, views):
     same(corpus[5:200:7], views[5:200:7])
     same(corpus.take(np.zeros(0, dtype=int)), views[:0])
     same(corpus.load(), views)
+    same(corpus[90], views[[90]])
 
 
 def test_it_has_the_shape_and_the_views_of_its_rows(corpus, views):

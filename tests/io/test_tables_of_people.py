@@ -128,7 +128,7 @@ def test_a_file_says_how_its_numbers_were_read(tmp_path):
     table = read_table(path)
     assert table.data.to_pydict() == {"Name": ["Tür", "Öl", "Aal"], "Preis": [1234.5, None, 2.0]}
     assert [note.split(" (")[0].split(": ")[0] for note in table.notes] == [
-        f"{path} is no UTF-8, and is read as cp1252",
+        f"{path} is not UTF-8, and is read as cp1252",
         "read as numbers",
         "taken as missing numbers",
     ]

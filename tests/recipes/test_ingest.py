@@ -13,6 +13,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 from coem import Corpus, cluster, ingest, open_corpus
+from coem.cli._process import written
+from coem.cli.ingest import command
 from coem.io.corpus_writer import CorpusWriter
 from coem.io.row_blocks import row_blocks
 from coem.io.tables import read_table, write_table
@@ -241,9 +243,43 @@ def test_another_call_does_not_go_on(here, monkeypatch):
             ingest("a.csv", "c", text="body")
     with pytest.raises(ValueError, match=r"is not a corpus yet: .* again with --resume"):
         Corpus("c")
-    with pytest.raises(ValueError, match="had another call: settings differ; give the same call"):
-        ingest("a.csv", "c", text="title", resume=True)
+    with pytest.raises(ValueError, match="had other parameters: id, text; give the same call"):
+        ingest("a.csv", "c", text="title", id="none", resume=True)
+    was = os.stat("a.csv").st_mtime_ns
+    os.utime("a.csv", ns=(was, was + 1))
+    with pytest.raises(ValueError, match="a source has changed since"):
+        ingest("a.csv", "c", text="body", resume=True)
+    os.utime("a.csv", ns=(was, was))
     assert len(ingest("a.csv", "c", text="body", resume=True)) == 30
+
+
+def test_a_call_that_must_change_leaves_nothing(here):
+    write_table(documents(30), here / "a.csv")
+    for source, text in (("a.csv", "Body"), ("nothing.csv", "body")):
+        heard = Listener()
+        with pytest.raises(ValueError, match=r"no column 'Body'|no file nothing\.csv"):
+            ingest(source, "c", text=text, listener=heard)
+        assert os.listdir() == ["a.csv"]
+    ingest("a.csv", "c", text="body")
+    was = sorted(os.listdir("c"))
+    with pytest.raises(ValueError, match="both called 'd0'"):
+        ingest("a.csv", "c", append=True, listener=heard)
+    assert sorted(os.listdir("c")) == was
+    assert not any("resume" in note for note in heard.notes)
+
+
+@pytest.mark.parametrize("step", ["row_blocks", "write_views"])
+def test_what_is_said_of_an_ingest_that_is_stopped(step, here, monkeypatch):
+    write_table(documents(30), here / "a.csv")
+    monkeypatch.setattr(ingesting, step, stop)
+    context = command.make_context("ingest", ["a.csv", "--out", "c", "--text", "body", "-q"])
+    with context, pytest.raises(KeyboardInterrupt):
+        command.invoke(context)
+    kept = step == "write_views"  # before that nothing is done, and nothing is kept
+    assert sorted(os.listdir()) == ([".c.ingest", "a.csv"] if kept else ["a.csv"])
+    assert written(context).endswith("--resume goes on" if kept else "nothing was written")
+    with pytest.raises(ValueError, match="coem ingest was stopped" if kept else "check the name"):
+        cluster("c", k=2)
 
 
 def stop(*_):

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from coem.cli._options import config_option, reading_options, talk_options, view_options
-from coem.cli._process import will_write
+from coem.cli._process import GO_ON, will_write
 from coem.cli._talk import Talk, table
 
 EXAMPLE = """\b
@@ -50,6 +50,7 @@ def command(**options: Any) -> None:
     files, or - for stdin. They need not fit in memory; .json and .xlsx files must. The views are
     those of coem cluster.
     """
+    from coem.io.corpus_work import can_resume
     from coem.recipes import ingest
 
     talk = Talk(quiet=options.pop("quiet"), as_json=options.pop("as_json"))
@@ -59,6 +60,11 @@ def command(**options: Any) -> None:
         corpus = ingest(sources, listener=talk, **options)
     except FileExistsError as error:
         raise ValueError(str(error)) from None
+    except KeyboardInterrupt:
+        if can_resume(options["out"].resolve()):
+            context = click.get_current_context().find_root()
+            context.meta[GO_ON] = "what is done is kept, and the same call with --resume goes on"
+        raise
     rows = [[view.name, view.width, "sparse" if view.sparse else "dense"] for view in corpus.views]
     data = {
         "folder": str(options["out"]),

@@ -62,6 +62,14 @@ class Work:
         self.scratch.mkdir()
         self.add({CALL: call, "shards": len(self.base.shards)})
 
+    def discard(self) -> None:
+        """Remove all that was written."""
+        if self.root != self.target:
+            remove(self.root)
+            return
+        clear(self.root, len(self.base.shards))
+        remove(self.scratch)
+
     def found(self, key: str) -> list[dict[str, Any]]:
         """Return the lines of the journal that have a key."""
         return [line for line in self.lines if key in line]
@@ -198,16 +206,25 @@ def _check_place(target: Path, root: Path, resume: bool, force: bool) -> None:
 
 def _check_call(known: dict[str, Any], call: dict[str, Any], target: Path) -> None:
     """Refuse to go on with another call than the first."""
-    differ = sorted(
-        name
-        for name in {*known, *call} - {CALL}
-        if json.loads(json.dumps(call.get(name))) != known.get(name)
-    )
+    first, now = known.get("settings", {}), json.loads(json.dumps(call["settings"]))
+    differ = [name for name in sorted({*first, *now}) if first.get(name) != now.get(name)]
+    differ += [name for name in ("append", "sources") if known.get(name) != call[name]]
+    if not differ and any(known.get(name) != call[name] for name in ("sizes", "times")):
+        raise ValueError(
+            f"a source has changed since the ingest to {target} was interrupted; start again "
+            "without --resume"
+        )
     if differ:
         raise ValueError(
-            f"the ingest to {target} that was interrupted had another call: {', '.join(differ)} "
-            "differ; give the same call again, or start again without --resume"
+            f"the ingest to {target} that was interrupted had other parameters: "
+            f"{', '.join(differ)}; give the same call again, or start again without --resume"
         )
+
+
+def can_resume(target: Path) -> bool:
+    """Return whether there is an ingest to a corpus that was interrupted."""
+    roots = target, work_beside(target)
+    return any((root / WORK / JOURNAL).is_file() for root in roots)
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:

@@ -72,7 +72,7 @@ def said_of(text: Any, source: str) -> list[str]:
         return []
     name = "cp1252 (Western European)" if text.guessed == WINDOWS else text.guessed.upper()
     return [
-        f"{source} is no UTF-8, and is read as {name}; if letters look wrong, give its encoding "
+        f"{source} is not UTF-8, and is read as {name}; if letters look wrong, give its encoding "
         "(--encoding, encoding=)"
     ]
 

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from coem.io.unpacking import Bounded, TooLarge
+from coem.stored import work_beside
 
 CHUNK = 1 << 22
 MAGIC = {
@@ -111,6 +112,8 @@ def explained(source: Any) -> Iterator[None]:
 
 def _meant(path: Path) -> str:
     """Return a name that may have been meant."""
+    if work_beside(path).is_dir():
+        return ": coem ingest was stopped before it was complete; give its call with --resume"
     try:
         names = [other.name for other in path.parent.iterdir()]
     except OSError:

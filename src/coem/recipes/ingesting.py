@@ -53,6 +53,7 @@ SHAPING = (
     "ngrams",
     "hash_features",
 )
+KEPT = "what is done so far is kept: the same call with resume=True goes on"
 
 
 def ingest(
@@ -126,11 +127,12 @@ def ingest(
         job = _Ingest(work, call, list(map(os.fspath, names)), settings, listener)
         try:
             job.run()
-        except BaseException:
-            listener.note(
-                f"what is done so far is kept: the same call with resume=True goes on; "
-                f"{'the corpus is as it was' if append else 'the corpus is not there yet'}"
-            )
+        except BaseException as error:
+            for_user = isinstance(error, ValueError) and not isinstance(error.__cause__, OSError)
+            if for_user or not work.found("table"):
+                work.discard()  # the call or a source must change, or nothing is done
+            elif isinstance(error, Exception):
+                listener.note(KEPT)
             raise
     return Corpus(out)
 
@@ -324,12 +326,16 @@ class _Ingest:
         return described
 
     def _tell_unknown(self, unknown: dict[str, int]) -> None:
-        if self.appends and unknown["words"]:
-            share = unknown["unknown"] / unknown["words"]
-            self.listener.note(
-                f"{unknown['unknown']:,} of {unknown['words']:,} words ({share:.1%}) are not in "
-                "the vocabulary, which the first ingest has fixed; they do not count"
-            )
+        if not self.appends or not unknown["words"]:
+            return
+        if not unknown["unknown"]:
+            self.listener.note(f"all {unknown['words']:,} words are in the vocabulary")
+            return
+        share = unknown["unknown"] / unknown["words"]
+        self.listener.note(
+            f"{unknown['unknown']:,} of {unknown['words']:,} words ({share:.1%}) are not in "
+            "the vocabulary, which the first ingest has fixed; they do not count"
+        )
 
     def _finish(
         self, read: dict[str, Any], described: tuple[StoredView, ...], files: Files

@@ -152,7 +152,7 @@ def choose_k(model, X, sizes=None, *, n_splits=3, random_state=None, n_jobs=None
     X = as_rows(X)
     n_rows = n_rows_of(X)
     if n_rows < 8:
-        raise ValueError(f"{n_rows} rows are too few to divide them; choose k yourself")
+        raise ValueError(f"{n_rows} rows are too few to choose k by halves of them; give k")
     given = sizes is not None
     sizes = _checked(sizes, n_rows // 2) if given else _default(n_rows)
     plans = _halves(n_rows, n_splits, check_random_state(random_state))
