@@ -19,6 +19,7 @@ from coem import HiddenMarkovModel, MixtureClassifier, MixtureClusterer, Views, 
 from coem.em import em
 from coem.engine import LocalEngine, as_engine
 from coem.families import Gaussian
+from coem.io import checkpoint, kept
 from coem.io.corpus_writer import CorpusWriter
 from coem.kernels.counts import is_table, new_table
 from coem.records import watch
@@ -457,16 +458,43 @@ def stopping(at, error=Stop):
     return look
 
 
-def test_a_checkpoint_goes_on_with_the_same_bits(engine, tmp_path):
-    whole = MixtureClusterer(**FIT, engine=engine).fit(BOTH)
-    model = MixtureClusterer(**FIT, engine=engine, checkpoint=tmp_path / "kept")
-    with watch(stopping(4)), pytest.raises(Stop):
-        model.fit(BOTH)
-    assert any((tmp_path / "kept").iterdir())
+SOME = np.where(np.arange(N) % 9 == 0, GROUP, -1)
+COUPLED = {"n_init": 2, "coupling_of_runs": coem.RunCoupling("rows", n_couplings=1, n_rounds=2)}
+STOPPED = {  # a model, what it is fitted with, and the round of the last phase that it stops in
+    "mixture": (MixtureClusterer(**FIT), {}, 4),
+    "coupled runs": (MixtureClusterer(**FIT | COUPLED), {}, 4),
+    "classifier": (MixtureClassifier(max_iter=6, tol=0), {"y": SOME}, 4),
+    "choices": (
+        MixtureClassifier(components_per_class=[1, 2], cv=2, max_iter=2, tol=0, random_state=0),
+        {"y": SOME},
+        2,
+    ),
+    "chain": (HiddenMarkovModel(**FIT), {"lengths": [7, 90, 1, 60, 40, 42]}, 4),
+}
+
+
+@pytest.mark.parametrize("name", STOPPED)
+def test_a_checkpoint_goes_on_with_the_same_bits(engine, tmp_path, name, monkeypatch):
+    monkeypatch.setattr(checkpoint, "THRIFT", 0)
+    plain, data, last = STOPPED[name]
+    whole = clone(plain).set_params(engine=engine)
+    n_all = counted(lambda: whole.fit(BOTH, **data))
+    model = clone(plain).set_params(engine=engine, checkpoint=tmp_path / "kept")
+    with watch(stopping(last)), pytest.raises(Stop):
+        model.fit(BOTH, **data)
+    assert kept.has_state(tmp_path / "kept")
+    n_rest = counted(lambda: model.fit(BOTH, **data))
+    same_bits(model, whole)
+    assert n_rest < n_all
+    assert not (tmp_path / "kept").exists()
+
+
+def counted(work):
+    """Return the number of rounds in a piece of work."""
     rounds = []
-    with watch(lambda record: rounds.append(record.round)):
-        same_bits(model.fit(BOTH), whole)
-    assert rounds[0] > 1
+    with watch(rounds.append):
+        work()
+    return len(rounds)
 
 
 def test_a_scheduler_that_ends_is_named_and_the_checkpoint_is_of_use(client, engine, tmp_path):

@@ -14,7 +14,8 @@ import coem.latent.stored as latent_stored
 from coem import MixtureClassifier, MixtureClusterer, Not, PooledClassifier
 from coem.engine import LocalEngine
 from coem.families import Bernoulli, Categorical, Gaussian, MixtureOf, Multinomial, VonMisesFisher
-from coem.io import checkpoint
+from coem.io import checkpoint, kept
+from coem.records import watch
 from coem.run_coupling import RunCoupling
 from coem.schedules import Linear
 from tests.corpora.stores import K, N, groups, stored, views_of
@@ -285,6 +286,43 @@ def test_a_checkpoint_of_another_corpus_is_refused(both, tmp_path, monkeypatch):
 
 
 # -- labels ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "n_rounds"),
+    [
+        ({}, 2),
+        ({"unlabeled_weight": "auto", "cv": 2}, 7),
+        ({"calibrate": True, "cv": 2}, 7),
+        ({"components_per_class": [1, 2], "cv": 2}, 9),
+    ],
+    ids=str,
+)
+def test_a_classifier_that_was_stopped_goes_on_to_the_same_bits(
+    both, tmp_path, monkeypatch, params, n_rounds
+):
+    monkeypatch.setattr(checkpoint, "THRIFT", 0)
+    _, corpus = both("words", "gaps")
+    settings = {"max_iter": 3, "tol": 0, "random_state": 0} | params
+    truth = MixtureClassifier(**settings).fit(corpus, labels("plain"))
+    model = MixtureClassifier(checkpoint=tmp_path / "state", **settings)
+    rounds = []
+
+    def look(record):
+        rounds.append(record)
+        if len(rounds) == n_rounds:
+            raise Stopped
+
+    with watch(look), pytest.raises(Stopped):
+        model.fit(corpus, labels("plain"))
+    assert kept.has_state(tmp_path / "state")
+    rounds.append(None)  # it does not stop again
+    with watch(look):
+        again = model.fit(corpus, labels("plain"))
+    assert [r.objective for r in again.history_] == [r.objective for r in truth.history_]
+    np.testing.assert_array_equal(again.theta_["words"], truth.theta_["words"])
+    np.testing.assert_array_equal(again.labels_, truth.labels_)
+    assert not (tmp_path / "state").exists()
 
 
 def labels(kind, seed=0):

@@ -5,6 +5,8 @@ import pytest
 
 import coem.estimators._sphere_fit as sphere_fit
 from coem import MixtureClusterer, SphericalKMeans
+from coem.io import checkpoint
+from coem.records import watch
 from coem.text import LatentDirections
 from tests.corpora.stores import K, N, stored, views_of
 
@@ -56,6 +58,41 @@ def test_threads_give_the_same_bits(both):
     one, two = (SphericalKMeans(5, n_init=3, random_state=0, n_jobs=n).fit(corpus) for n in (1, 2))
     assert [r.objective for r in one.runs_] == [r.objective for r in two.runs_]
     np.testing.assert_array_equal(one.cluster_centers_["words"], two.cluster_centers_["words"])
+
+
+@pytest.mark.parametrize("n_rounds", [2, 5])
+@pytest.mark.parametrize("names", ["words", "unit words"])
+def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(
+    both, tmp_path, monkeypatch, names, n_rounds
+):
+    monkeypatch.setattr(checkpoint, "THRIFT", 0)
+    _, corpus = both(*names.split())
+    settings = {"n_init": 2, "max_iter": 4, "patience": None, "random_state": 0}
+    truth = SphericalKMeans(20, **settings).fit(corpus)
+    model = SphericalKMeans(20, checkpoint=tmp_path / "state", **settings)
+    seen = []
+
+    def look(record):
+        seen.append(record)
+        if len(seen) == n_rounds:
+            raise InterruptedError
+
+    with watch(look), pytest.raises(InterruptedError):
+        model.fit(corpus)
+    assert (tmp_path / "state" / "run-0.zip").exists()
+    seen.append(None)
+    with watch(look):
+        again = model.fit(corpus)
+    assert len(seen) == 1 + 2 * 4 + 1  # the round that was stopped was not kept
+    np.testing.assert_array_equal(again.labels_, truth.labels_)
+    for view in names.split():
+        for centres in ("cluster_centers_", "consensus_centers_"):
+            mine, theirs = (getattr(m, centres)[view] for m in (again, truth))
+            np.testing.assert_array_equal(mine, theirs)
+    assert [(r.objective, r.reseeded) for r in again.history_] == [
+        (r.objective, r.reseeded) for r in truth.history_
+    ]
+    assert not (tmp_path / "state").exists()
 
 
 def test_a_sample_for_the_start_has_rows_of_the_last_view(tmp_path, monkeypatch, capsys):

@@ -14,7 +14,10 @@ KILLED = """
 import json, os, signal, sys, warnings
 from pathlib import Path
 import numpy as np
-from coem import AspectModel, HiddenMarkovModel, MixtureClassifier, MixtureClusterer, RunCoupling
+from coem import (
+    AspectModel, HiddenMarkovModel, MixtureClassifier, MixtureClusterer, RunCoupling,
+    SphericalKMeans,
+)
 from coem.io import checkpoint
 
 home, name, stride = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -29,6 +32,9 @@ fits = {
     "rows": lambda at: MixtureClusterer(
         3, n_init=2, coupling_of_runs=RunCoupling("rows", n_couplings=1, n_rounds=2), **few,
         checkpoint=at,
+    ).fit(X),
+    "k-means": lambda at: SphericalKMeans(
+        4, n_init=2, patience=None, max_iter=3, random_state=0, checkpoint=at
     ).fit(X),
     "classify": lambda at: MixtureClassifier(
         components_per_class=[1, 2], cv=2, calibrate=True, **few, checkpoint=at
@@ -83,7 +89,7 @@ print(json.dumps({"kills": kills, "same": same, "left": sorted(os.listdir(home))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stride", [17, 23])
-@pytest.mark.parametrize("name", ["cluster", "rows", "classify", "coupled", "hmm"])
+@pytest.mark.parametrize("name", ["cluster", "rows", "k-means", "classify", "coupled", "hmm"])
 def test_a_killed_fit_ends_with_the_same_bits(name, stride, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", KILLED, tmp_path, name, str(stride)],

@@ -2,25 +2,30 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from coem.checks import check_dtype, check_number, check_workers
+from coem.checks import check_dtype, check_folder, check_number, check_workers
 from coem.em import Result
 from coem.engine import LocalEngine
 from coem.estimators._angles import nearest
 from coem.estimators._concepts import arrays_of, consensus, drawer
+from coem.estimators._keeping import checkpoint_of
 from coem.estimators._restarts import Rows
 from coem.estimators._sphere_task import SphereTask, StateT, StoredTask, WholeTask
-from coem.estimators._types import Precision, Seed
+from coem.estimators._types import Folder, Precision, Seed
 from coem.families import VonMisesFisher
 from coem.families.base import AnyFamily
 from coem.input import read_rows
+from coem.io.checkpoint import Checkpoint
 from coem.io.model_file import Saves
+from coem.io.packing import SpherePacking
 from coem.kernels import threads
 from coem.latent.block import Block, Partition, any_empty
 from coem.latent.parted_sphere import PartedSphere
@@ -39,7 +44,7 @@ from coem.runs import (
     warn_user,
 )
 from coem.schedules import Constant
-from coem.typing import Array, Matrix
+from coem.typing import Array, Matrix, Rng
 from coem.views import Views
 
 
@@ -54,9 +59,11 @@ class SphereFit(Saves, BaseEstimator):
     dtype: Precision
     n_jobs: int | None
     random_state: Seed
+    checkpoint: Folder | None
     verbose: int
 
     view_names_: tuple[str, ...]
+    view_widths_: tuple[int, ...]
     labels_: Array
     view_labels_: Array
     cluster_centers_: dict[str, Array]
@@ -82,6 +89,7 @@ class SphereFit(Saves, BaseEstimator):
         check_number("patience", self.patience, Integral, 1, optional=True)
         check_dtype(self.dtype)
         check_workers(self.n_jobs, self.verbose)
+        check_folder("checkpoint", self.checkpoint)
 
     @property
     def _family(self) -> VonMisesFisher:
@@ -125,9 +133,29 @@ class SphereFit(Saves, BaseEstimator):
         sample = _sample(part, mass)
         self._say_sample(sample.n_rows, part.n_rows)
         draw = drawer(self.init, self.n_clusters, sample.views[-1], _mass(sample))
+        saved = self._open_checkpoint(part, tuple(X.dtype for X in sample.views))
+        with saved or nullcontext(), LocalEngine(self.n_jobs) as engine:
+            plan = self._plan(draw, saved, part.n_views)
+            if isinstance(part, StoredRows):
+                parted = PartedSphere(part.n_views, self.n_clusters)
+                fell = self._run(StoredTask(parted, part=part, **plan), part, engine)
+            else:
+                whole = Sphere(part.n_views, self.n_clusters)
+                fell = self._run(WholeTask(whole, part=part, **plan), part, engine)
+            sizes = self._set_labels(part, engine)
+        self._warn(np.flatnonzero(sizes == 0).tolist(), fell)
+        if saved:
+            saved.clear()
+
+    def _plan(
+        self, draw: Callable[[Rng], Array], saved: Checkpoint[Concepts] | None, n_views: int
+    ) -> dict[str, Any]:
+        """Return what all tasks have in common."""
         seeds = draw_seeds(self.random_state, self.n_init if isinstance(self.init, str) else 1)
-        patience = 1 if self.patience and part.n_views == 1 else self.patience
-        plan: dict[str, Any] = {
+        if saved:
+            seeds = saved.seeds(seeds, fixed=isinstance(self.random_state, Integral))
+        patience = 1 if self.patience and n_views == 1 else self.patience
+        return {
             "n_runs": len(seeds),
             "eta": Constant(1.0),
             "beta": Constant(1.0),
@@ -137,16 +165,18 @@ class SphereFit(Saves, BaseEstimator):
             "draw": draw,
             "seeds": seeds,
             "names": self.view_names_,
+            "saved": saved,
         }
-        with LocalEngine(self.n_jobs) as engine:
-            if isinstance(part, StoredRows):
-                parted = PartedSphere(part.n_views, self.n_clusters)
-                fell = self._run(StoredTask(parted, part=part, **plan), part, engine)
-            else:
-                whole = Sphere(part.n_views, self.n_clusters)
-                fell = self._run(WholeTask(whole, part=part, **plan), part, engine)
-            sizes = self._set_labels(part, engine)
-        self._warn(np.flatnonzero(sizes == 0).tolist(), fell)
+
+    def _open_checkpoint(self, part: Rows, dtypes: tuple[Any, ...]) -> Checkpoint[Concepts] | None:
+        """Return the checkpoint of this fit, or None if the user asked for none."""
+        if self.checkpoint is None:
+            return None
+        n_rows = None if isinstance(part, StoredRows) else part.n_rows
+        packing = SpherePacking(self.n_clusters, self.view_widths_, dtypes, n_rows)
+        init = self.init if sp.issparse(self.init) else np.asarray(self.init)
+        params, data = self.get_params(), [*part.content(), init]
+        return checkpoint_of(self.checkpoint, packing, params, data)
 
     def _run(self, task: SphereTask[StateT], part: Rows, engine: Engine) -> float:
         """Run all restarts and keep the best; return by how much its objective fell."""

@@ -10,7 +10,7 @@ from coem.checks import check_weight, undo_on_error
 from coem.estimators._angles import angles, cosines
 from coem.estimators._corpora import check_result
 from coem.estimators._sphere_fit import SphereFit
-from coem.estimators._types import Precision, Seed
+from coem.estimators._types import Folder, Precision, Seed
 from coem.input import read_rows
 from coem.latent.block import Block
 from coem.row_store import RowStore
@@ -50,6 +50,8 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         Number of threads. Results are the same, bit by bit, for any number.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
+    checkpoint : path, optional
+        A folder that keeps the state of a fit while it runs, as in `MixtureClusterer`.
     verbose : int, default=0
         Write progress to stderr.
 
@@ -129,6 +131,7 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         dtype: Precision = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
+        checkpoint: Folder | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -139,6 +142,7 @@ class SphericalKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self.dtype = dtype
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:

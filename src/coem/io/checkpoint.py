@@ -2,8 +2,8 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic
@@ -36,12 +36,15 @@ class Before(Generic[Theta]):
         What the task keeps of the run, as JSON can hold it.
     tables : dict
         Parameters that the task keeps of the run, beside the current ones.
+    arrays : dict
+        What the task keeps of the state of the run, if that does not follow from the parameters.
     """
 
     history: list[Round] = field(default_factory=list)
     fell: float = 0.0
     notes: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, Theta] = field(default_factory=dict)
+    arrays: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -147,22 +150,32 @@ class Checkpoint(Kept, Generic[Theta]):
 
     def load(self, run: int, phase: int = 0) -> Stop[Theta] | None:
         """Return where a run was in a phase, or None if nothing was written yet."""
-        path = self._path(run, phase)
+        path, advice = self._path(run, phase), self._advice(phase)
         if not path.exists():
             return None
-        advice = "delete this file, and the run begins again"
-        if phase:
-            advice = f"delete the folder {self.root}, and the fit begins again"
         meta, arrays = read(path, advice)
         if meta.get("fit") != self.fingerprint:
             raise ValueError(f"{path} belongs to another fit; {advice}")
-        try:
+        with self.explained(run, phase):
             # Kernels read tables as they are, and a model file tells them from other arrays.
             arrays |= {str(name): as_table(arrays[name]) for name in meta["kernel_tables"]}
             theta = self._unpack("theta", arrays)
             return Stop(theta, self._past(meta, arrays), self._before(meta, arrays))
+
+    @contextmanager
+    def explained(self, run: int, phase: int = 0) -> Iterator[None]:
+        """Turn all errors inside into one that names the file of a run, and says what to do."""
+        try:
+            yield
         except Exception as error:  # whatever the bytes of a stranger lead to
+            path, advice = self._path(run, phase), self._advice(phase)
             raise ValueError(f"{path} is damaged ({error}); {advice}") from error
+
+    def _advice(self, phase: int) -> str:
+        """Return what to do if the file of a run cannot be used."""
+        if phase:
+            return f"delete the folder {self.root}, and the fit begins again"
+        return "delete this file, and the run begins again"
 
     def _past(self, meta: dict[str, Any], arrays: dict[str, Array]) -> Past[Theta]:
         """Return the rounds of the phase that a file holds."""
@@ -179,7 +192,8 @@ class Checkpoint(Kept, Generic[Theta]):
         if not isinstance(notes, dict):
             raise TypeError("its notes are no object")
         tables = {str(name): self._unpack(f"table.{name}", arrays) for name in meta["tables"]}
-        return Before(self._rounds(earlier["rounds"]), _number(earlier["fell"]), notes, tables)
+        history, fell = self._rounds(earlier["rounds"]), _number(earlier["fell"])
+        return Before(history, fell, notes, tables, _named("array", arrays))
 
     def _rounds(self, records: list[dict[str, Any]]) -> list[Round]:
         history = [_round(t, record) for t, record in enumerate(records, 1)]
@@ -220,6 +234,7 @@ class Checkpoint(Kept, Generic[Theta]):
             arrays |= self._pack("best", past.best)
         for name, table in before.tables.items():
             arrays |= self._pack(f"table.{name}", table)
+        arrays |= {f"array.{name}": array for name, array in before.arrays.items()}
         meta = {
             "fit": self.fingerprint,
             "n_initial_e_steps": past.n_initial_e_steps,
@@ -246,8 +261,13 @@ class Checkpoint(Kept, Generic[Theta]):
         return {f"{name}.{key}": part for key, part in self.packing.pack(theta).items()}
 
     def _unpack(self, name: str, arrays: dict[str, Array]) -> Theta:
-        own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(f"{name}.")}
-        return self.packing.unpack(own)
+        return self.packing.unpack(_named(name, arrays))
+
+
+def _named(name: str, arrays: dict[str, Array]) -> dict[str, Array]:
+    """Return the arrays whose names begin with a name and a dot, without these."""
+    start = f"{name}."
+    return {key.removeprefix(start): a for key, a in arrays.items() if key.startswith(start)}
 
 
 def _round(t: int, record: dict[str, Any]) -> Round:

@@ -12,6 +12,7 @@ from coem.latent.chain import Chain, ChainTheta
 from coem.latent.emissions import Emissions
 from coem.latent.markov import MarkovTheta
 from coem.latent.mixture import Mixture, MixtureTheta
+from coem.latent.sphere import Concepts, LazyConcepts
 from coem.latent.traffic import TrafficTheta
 from coem.protocols import Theta as ThetaT
 from coem.typing import Array, Theta
@@ -130,6 +131,58 @@ class TrafficPacking:
         if beta.shape != (k, k) or beta.dtype != np.float64:
             raise ValueError(f"it does not have {k} components")
         return TrafficTheta(_as_table(arrays["x"], self.shape[0], k, self.dtype), beta)
+
+
+@dataclass(frozen=True)
+class SpherePacking:
+    """The arrays of spherical k-means.
+
+    `widths` and `dtypes` are those of the views. In memory, concept vectors may be told by the
+    clusters of the `n_rows` rows; in a corpus, for which `n_rows` is None, they are arrays.
+    """
+
+    n_clusters: int
+    widths: tuple[int, ...]
+    dtypes: tuple[Any, ...]
+    n_rows: int | None
+
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        return len(self.widths)
+
+    def pack(self, theta: Concepts) -> dict[str, Array]:
+        """Return the parameters as arrays."""
+        arrays = {"version": np.array(theta.version)}
+        for v, own in enumerate(theta.directions):
+            if isinstance(own, LazyConcepts):
+                arrays[f"{v}.labels"] = own.labels
+            elif own is not None:
+                arrays[f"{v}.directions"] = own
+        return arrays
+
+    def unpack(self, arrays: dict[str, Array]) -> Concepts:
+        """Return the parameters."""
+        version = tuple(arrays["version"].tolist())
+        if len(version) != self.n_views or min(version) < 1:
+            raise ValueError(f"it does not have {self.n_views} views")
+        directions = tuple(self._view(arrays, v) for v in range(self.n_views))
+        return Concepts(directions, version, ((),) * self.n_views)
+
+    def _view(self, arrays: dict[str, Array], v: int) -> Array | LazyConcepts:
+        """Return the concept vectors of a view."""
+        if f"{v}.labels" in arrays:
+            labels = arrays[f"{v}.labels"]
+            if labels.shape != (self.n_rows,) or labels.dtype != np.int32:
+                raise ValueError("it does not have the clusters of these rows")
+            if labels.min(initial=0) < -1 or labels.max(initial=0) >= self.n_clusters:
+                raise ValueError("it has rows in clusters that are not there")
+            return LazyConcepts(labels)
+        directions = arrays[f"{v}.directions"]
+        shape = self.n_clusters, self.widths[v]
+        if (directions.shape, directions.dtype) != (shape, self.dtypes[v]):
+            raise ValueError(f"it does not have {shape[0]} concept vectors of {shape[1]} features")
+        return directions
 
 
 def _as_table(values: Array, n_rows: int, k: int, dtype: Any) -> Array:

@@ -6,7 +6,7 @@ With twenty clusters they left four or five cosines per row in most rounds, and 
 by one took twice as long as to compute all twenty together.)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,13 +97,17 @@ class Lloyd:
 
         It costs less to scale the twenty cosines of a row than all words of twenty directions.
         """
+        assert is_sparse(self.X)
+        self._assign(self.X, self._filled(), 1.0 / self.lengths)
+
+    def _filled(self) -> Array:
+        """Return the table of the sums."""
         if self._table is None:
             self._table = counts.new_table(self.k, self.X.shape[1], self.X.dtype)
         if not self._table_is_new:
             counts.fill_table(self._table, self.sums)
             self._table_is_new = True
-        assert is_sparse(self.X)
-        self._assign(self.X, self._table, 1.0 / self.lengths)
+        return self._table
 
     def _assign(self, X: CSR, table: Array, scale: Array) -> None:
         def work(part: tuple[slice, Matrix]) -> None:
@@ -115,6 +119,39 @@ class Lloyd:
     def lengths(self) -> Array:
         """The lengths of the sums."""
         return np.sqrt(np.maximum(self._squares, 0.0))
+
+    # -- checkpoints -------------------------------------------------------------------------
+
+    def kept(self) -> dict[str, Array]:
+        """Return the sums and what belongs to them; labels and cosines follow from these.
+
+        The last digits of sums that were updated depend on all labels before.
+        """
+        return {
+            "sums": self.sums,
+            "summed": self._summed,
+            "squares": self._squares,
+            "passed": self._passed,
+            "in_table": np.array(int(self._table_is_new)),
+        }
+
+    def restore(self, kept: Mapping[str, Array]) -> None:
+        """Take what `kept` returned for the same rows; raise KeyError or ValueError if it did not.
+
+        Updates of the sums then give the same bits as without the interruption.
+        """
+        own = self.kept()
+        for name, array in own.items():
+            if (kept[name].shape, kept[name].dtype) != (array.shape, array.dtype):
+                raise ValueError(f"its {name} are of other rows or clusters")
+        summed = kept["summed"]
+        if summed.min(initial=0) < -1 or summed.max(initial=0) >= self.k:
+            raise ValueError("it has rows in clusters that are not there")
+        for name, array in own.items():
+            array[...] = kept[name]
+        self._table_is_new = False
+        if kept["in_table"]:
+            self._filled()
 
     # -- sums --------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """Spherical k-means: every view gives each row one cluster and learns from another view."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -102,6 +102,13 @@ class SphereState:
     def cosines(self) -> list[Array]:
         """How well every row fits its cluster, by view."""
         return [view.cosines for view in self.views]
+
+    def kept(self) -> dict[str, Array]:
+        """Return what does not follow from the concept vectors, with which a fit can go on."""
+        parts = [
+            (v, name, a) for v, view in enumerate(self.views) for name, a in view.kept().items()
+        ]
+        return {f"{v}.{name}": array for v, name, array in parts}
 
 
 @dataclass(frozen=True)
@@ -247,6 +254,20 @@ class Sphere(SphereBase):
             for v, X in enumerate(part.views)
         ]
         return SphereState(views, [0] * self.n_views, [None] * self.n_views)
+
+    def restored(self, part: Partition, theta: Concepts, kept: Mapping[str, Array]) -> SphereState:
+        """Return a state from what `SphereState.kept` gave; raise ValueError if it is another's.
+
+        The next steps give the same bits as if there had been no interruption.
+        """
+        state = self._new_state(part)
+        for v, (view, directions) in enumerate(zip(state.views, theta.directions, strict=True)):
+            view.restore({name: kept[f"{v}.{name}"] for name in view.kept()})
+            if isinstance(directions, LazyConcepts):
+                if not (view.ready and np.array_equal(directions.labels, kept[f"{v}.summed"])):
+                    raise ValueError("it has sums of other clusters")
+                state.summed[v] = directions
+        return state
 
     def summarise(
         self, part: Partition, theta: Concepts, clock: Clock, state: SphereState

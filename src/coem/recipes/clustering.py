@@ -201,10 +201,6 @@ def _check_method(given: dict[str, Any]) -> None:
         if given[name] != default:
             why = "rows have length 1" if name == "max_length" else "there are no probabilities"
             raise ValueError(f"{name}={given[name]!r} is for method='em': with k-means {why}")
-    if given["checkpoint"] is not None:
-        raise ValueError(
-            "checkpoint is for method='em': k-means has no state to be kept; leave checkpoint out"
-        )
 
 
 def _choose(job: Job, views: Any, reader: Any) -> int:
@@ -238,7 +234,8 @@ def fit_groups(job: Job, views: Any, k: int, family: Any) -> Any:
 def _model(settings: dict[str, Any], k: int, family: Any, part: Part | None) -> Any:
     """Return the model that is fitted to the views."""
     if settings["method"] == "k-means":
-        return SphericalKMeans(k, n_init=STARTS, max_iter=settings["max_iter"])
+        how = {"max_iter": settings["max_iter"], "checkpoint": part}
+        return SphericalKMeans(k, n_init=STARTS, **how)
     evidence, max_iter = settings["evidence"], settings["max_iter"]
     how = {"evidence": evidence, "max_iter": max_iter, "tol": TOL, "checkpoint": part}
     return MixtureClusterer(k, family=family, **how)
