@@ -28,7 +28,8 @@ def both(tmp_path):
 def test_spherical_k_means_of_a_corpus(both, names, n_clusters, weighted):
     views, corpus = both(*names.split())
     weight = np.random.default_rng(0).integers(3, size=N).astype(float) if weighted else None
-    settings = {"n_init": 2, "random_state": 1, "dtype": np.float64}
+    # One run: of two that end alike, rounding decides which is the best, and so the numbers.
+    settings = {"random_state": 1, "dtype": np.float64}
     one = SphericalKMeans(n_clusters, **settings).fit(views, sample_weight=weight)
     other = SphericalKMeans(n_clusters, **settings).fit(corpus, sample_weight=weight)
     assert other.objective_ == pytest.approx(one.objective_, rel=1e-12)
