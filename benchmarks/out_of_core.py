@@ -1,16 +1,18 @@
 """Rounds on a corpus against rounds in memory: seconds a non-zero, and how they grow.
 
     python benchmarks/out_of_core.py              # a small corpus, in a temporary folder
-    python benchmarks/out_of_core.py --rows 2000000 --folder zipf --limit 2
+    python benchmarks/out_of_core.py --rows 2000000 --folder zipf --limit 2 --ingest
 
 Documents of some 100 different words are drawn from groups, with word frequencies by Zipf's law,
-and written shard by shard. Each measurement is a process of its own: a fit to a tenth of the rows
-in memory, and a fit to all of them in the corpus, both with random starts. With ``--limit`` the
-process that fits the corpus cannot have more address space than that.
+and written shard by shard. With ``--ingest`` they go through a pipe as JSON lines to ``coem
+ingest`` instead. Each measurement is a process of its own: a fit to a tenth of the rows in memory,
+and a fit to all of them in the corpus, both with random starts. With ``--limit`` the processes that
+ingest and fit the corpus cannot have more address space than that.
 """
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -24,10 +26,14 @@ import scipy.sparse as sp
 N_WORDS, N_GROUPS = 100_000, 50
 TOKENS = 105  # drawn for a document; some 100 of them differ
 SHARD_ROWS = 75_000  # some 7.5 million non-zeros
+LETTERS = np.frombuffer(b"bcdfghjklmnpqrstvwxz", np.uint8)  # no stop word has these alone
 
 
-def documents(n_rows, rng):
-    """Return counts of words: half of a text is common to all groups, half is its group's own."""
+def draw(n_rows, rng):
+    """Return the words of texts: half of a text is common to all groups, half is its group's own.
+
+    The result has a row of `TOKENS` words for each text.
+    """
     shares = 1.0 / np.arange(10, N_WORDS + 10)
     edges = np.cumsum(shares / shares.sum())
     words = np.searchsorted(edges, rng.random((n_rows, TOKENS), dtype=np.float32))
@@ -35,13 +41,62 @@ def documents(n_rows, rng):
     group = rng.integers(N_GROUPS, size=(n_rows, 1))
     # A word of a group is the common word of the same rank, moved by a step of its own.
     moved = (words + 1 + group * (N_WORDS // N_GROUPS)) % N_WORDS
-    words = np.where(np.arange(TOKENS) % 2, words, moved).astype(np.int32)
+    return np.where(np.arange(TOKENS) % 2, words, moved).astype(np.int32)
+
+
+def documents(n_rows, rng):
+    """Return counts of words."""
+    words = draw(n_rows, rng)
     rows = sp.csr_matrix(
         (np.ones(words.size, np.float32), words.ravel(), np.arange(n_rows + 1) * TOKENS),
         shape=(n_rows, N_WORDS),
     )
     rows.sum_duplicates()
     return rows
+
+
+def print_texts(n_rows, seed=0):
+    """Write the same documents to standard output as JSON lines; a word has five letters."""
+    places = np.arange(N_WORDS)[:, np.newaxis] // len(LETTERS) ** np.arange(4) % len(LETTERS)
+    spelt = np.full((N_WORDS, 6), ord(" "), np.uint8)
+    spelt[:, 0], spelt[:, 1:5] = ord("q"), LETTERS[places]
+    head, tail = b'{"text": "', b'"}\n'
+    for shard, begin in enumerate(range(0, n_rows, SHARD_ROWS)):
+        words = draw(min(SHARD_ROWS, n_rows - begin), np.random.default_rng([seed, shard]))
+        lines = np.empty((len(words), len(head) + 6 * TOKENS + len(tail)), np.uint8)
+        lines[:, : len(head)] = np.frombuffer(head, np.uint8)
+        lines[:, len(head) : -len(tail)] = spelt[words].reshape(len(words), -1)
+        lines[:, -len(tail) :] = np.frombuffer(tail, np.uint8)
+        sys.stdout.buffer.write(lines)
+
+
+def bound(limit):
+    """Let this process have no more GiB of address space than that; 0 is no limit."""
+    if limit:
+        size = int(limit * 2**30)
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def ingest(folder, args):
+    """Pipe texts to ``coem ingest``, and print what that took."""
+    command = [sys.executable, "-m", "coem", "ingest", "-", "--out", str(folder)]
+    command += ["--threads", str(args.jobs), "--quiet"]
+    began = time.perf_counter()
+    texts = subprocess.Popen(
+        [sys.executable, __file__, "--print", "--rows", str(args.rows)], stdout=subprocess.PIPE
+    )
+    taker = subprocess.Popen(command, stdin=texts.stdout, preexec_fn=lambda: bound(args.limit))
+    texts.stdout.close()  # so that the writer ends if the reader does
+    _, status, used = os.wait4(taker.pid, 0)
+    if status or texts.wait():
+        raise SystemExit("coem ingest failed")
+    spent = used.ru_utime + used.ru_stime
+    print(
+        f"ingest of {args.rows:,} documents: {time.perf_counter() - began:.0f} s, "
+        f"{spent / args.rows * 1e6:.1f} us of processor time a document, "
+        f"peak {used.ru_maxrss / 2**10:,.0f} MiB",
+        flush=True,
+    )
 
 
 def write(folder, n_rows, seed=0):
@@ -61,21 +116,21 @@ def fit(folder, *, share, rounds, n_jobs, limit):
 
     The first two rounds are left out: they map the files, and have dense posteriors.
     """
-    if limit:
-        size = int(limit * 2**30)
-        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+    bound(limit)
     from coem import MixtureClusterer, open_corpus
     from coem.records import watch
 
     X = open_corpus(folder)
     n_rows = int(len(X) * share)
     n_nonzero = sum(
-        int(shard.read()["words"].nnz) for shard in X.shards[: max(1, round(len(X.shards) * share))]
+        int(shard.read()[name].nnz)
+        for name in X.names
+        for shard in X.shards[: max(1, round(len(X.shards) * share))]
     )
     if share < 1:
         X = X.rows(0, X.bounds[max(1, round(len(X.shards) * share))])
         n_rows = len(X)
-        X = {"words": X["words"].copy()}
+        X = {name: X[name].copy() for name in X.names}
     model = MixtureClusterer(
         N_GROUPS,
         family="multinomial",
@@ -159,17 +214,23 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sizes", type=int, nargs="+", help="rows; print how a round grows")
     parser.add_argument("--write", action="store_true", help="write the corpus, and no more")
+    parser.add_argument("--ingest", action="store_true", help="write it by coem ingest")
+    parser.add_argument("--print", action="store_true", help="print the texts, and no more")
     parser.add_argument("--fit", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--share", type=float, default=1, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.fit:
         limit = args.limit
         return fit(args.fit, share=args.share, rounds=args.rounds, n_jobs=args.jobs, limit=limit)
+    if args.print:
+        return print_texts(args.rows)
     if args.sizes:
         return growth(args)
     with tempfile.TemporaryDirectory() as place:
         folder = args.folder or Path(place) / "corpus"
-        if not folder.exists():
+        if not folder.exists() and args.ingest:
+            ingest(folder, args)
+        elif not folder.exists():
             began = time.perf_counter()
             total = write(folder, args.rows)
             print(f"{total:,} non-zeros written in {time.perf_counter() - began:.0f} s")

@@ -4,6 +4,7 @@ A corpus may come from a stranger. So sizes and types are checked before anythin
 gone through, and no name in the manifest leads to a file: all names follow from numbers.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -319,6 +320,8 @@ def map_table(path: Path, known: StoredFile, n_rows: int) -> Any:
             table.validate(full=True)
             _need(table.nbytes <= known.size, "size")
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            raise MemoryError(f"there is no room to map {path} ({error})") from error
         damaged(path, f"is no table ({error!s:.120})")
     if table.num_rows != n_rows:
         damaged(path, f"has {table.num_rows:,} rows and not {n_rows:,}")

@@ -36,6 +36,33 @@ def test_an_error_without_a_stream_to_say_it(table):
     assert done.stdout == b""
 
 
+# -- limits -------------------------------------------------------------------------------------
+
+POOL = """
+import resource, sys
+from coem.cli import main
+if sys.argv[1] == "limited":
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 34, resource.RLIM_INFINITY))
+main(["--help"], standalone_mode=False)
+import pyarrow
+print(pyarrow.default_memory_pool().backend_name)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux")
+def test_arrow_reserves_no_addresses_if_they_are_limited():
+    def pool(*args, **chosen):
+        command = [sys.executable, "-c", POOL, *args]
+        kept = {n: v for n, v in os.environ.items() if n != "ARROW_DEFAULT_MEMORY_POOL"}
+        done = subprocess.run(command, env=kept | chosen, capture_output=True, text=True)
+        return done.stdout.split()[-1]
+
+    own = pool("unlimited")
+    assert own != "system"
+    assert pool("limited") == "system"
+    assert pool("limited", ARROW_DEFAULT_MEMORY_POOL=own) == own
+
+
 # -- signals ------------------------------------------------------------------------------------
 
 # Sends itself a signal at a point of a verb, and says how it is after that.

@@ -1,9 +1,11 @@
 """The reader of corpora: rows, samples, and damage."""
 
+import errno
 import json
 import pickle
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -11,7 +13,7 @@ from coem import open_corpus
 from coem.corpus import Corpus
 from coem.derived import DerivedCorpus
 from coem.io.corpus_writer import CorpusWriter
-from coem.stored import MANIFEST
+from coem.stored import MANIFEST, StoredFile, map_table
 from coem.text import LatentDirections
 from tests.corpora.stores import CUTS, N, stored, views_of
 
@@ -33,6 +35,16 @@ def views():
 @pytest.fixture
 def corpus(tmp_path, views):
     return stored(tmp_path / "corpus", views)
+
+
+def test_a_lack_of_memory_is_no_damage(tmp_path, monkeypatch):
+    def full(path):
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    (tmp_path / "table.arrow").write_bytes(b"12345678")
+    monkeypatch.setattr(pa, "memory_map", full)
+    with pytest.raises(MemoryError, match=r"no room to map .*table\.arrow"):
+        map_table(tmp_path / "table.arrow", StoredFile(8, ""), 1)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,20 @@ def open_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, it stays
 
 
+def spare_addresses() -> None:
+    """Let Arrow take memory from the system, if the address space of the process is limited.
+
+    Its own allocator reserves 1 GiB of addresses at once, and a limit counts those. Arrow reads the
+    variable when it is imported, and a choice of the user stays.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
 @contextmanager
 def stopping_when_told() -> Iterator[None]:
     """Let signals that end a process be an exception, so that nothing half written is left.

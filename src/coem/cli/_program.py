@@ -12,7 +12,14 @@ from typing import Any, NoReturn
 
 import click
 
-from coem.cli._process import Terminated, go_on, open_streams, stopping_when_told, written
+from coem.cli._process import (
+    Terminated,
+    go_on,
+    open_streams,
+    spare_addresses,
+    stopping_when_told,
+    written,
+)
 from coem.cli._talk import PLACE, harmless, in_options
 
 # In the order in which a newcomer meets them.
@@ -58,6 +65,7 @@ class Verbs(click.Group):
     def main(self, *args: Any, **settings: Any) -> Any:
         """Run the program."""
         open_streams()
+        spare_addresses()
         # A letter that a terminal has not must not cost the result of a run.
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")

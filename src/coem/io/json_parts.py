@@ -34,7 +34,7 @@ class Key:
         if value is None:
             return
         self.n_there += 1
-        self.fits &= IS_TEXT if type(value) is str else _fits(value)
+        self.fits &= IS_TEXT if type(value) is str else _fits(value) if self.fits else 0
         if not isinstance(value, dict):
             self.are_objects, self.keys = False, {}
         elif self.are_objects and depth:
