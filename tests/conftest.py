@@ -3,6 +3,7 @@
 import importlib
 import os
 import pkgutil
+import signal
 import sys
 import threading
 from collections import defaultdict
@@ -16,6 +17,13 @@ from hypothesis import HealthCheck, settings
 # circles: a fifth of all time. Set before NumPy is loaded, and for processes that tests start.
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# Jobs in the background are deaf to Ctrl-C, and under nohup to SIGHUP. Tests send both, also to
+# processes that they start, which inherit it.
+for number in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, default)
 
 # No test depends on the clock, nor on how many of the drawn examples it can use.
 LUCK = [HealthCheck.filter_too_much, HealthCheck.too_slow]

@@ -164,6 +164,8 @@ def test_spherical_k_means_is_stopped(n_jobs, data, monkeypatch):
     def interrupt(steps):
         if threading.current_thread() is MAIN:
             signal.raise_signal(signal.SIGINT)
+        else:  # a helper could do all runs before this thread has its turn
+            wait_until(called_off, "the runs are called off")
 
     with monkeypatch.context() as patch:
         Steps(patch, interrupt)

@@ -12,8 +12,8 @@ from coem.io.corpus_writer import CorpusWriter
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux")
 
-SHARDS, ROWS, WIDTH = 12, 500, 4000  # 16 MB of float64 each, 192 MB in all
-ROOM = 130 << 20  # bytes beside what the process has after its imports
+SHARDS, ROWS, WIDTH = 16, 500, 4000  # 16 MB of float64 each, 256 MB in all
+ROOM = 180 << 20  # bytes beside what the process has after its imports
 
 CHILD = """
 import resource, sys
