@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from coem import Corpus, Views
+from coem import Corpus, Views, stored
 from coem.io.corpus_writer import CorpusWriter, Writing
-from coem.stored import MANIFEST
+from coem.stored import MANIFEST, TABLE
 
 
 def rows(seed, n_rows=6):
@@ -136,17 +136,98 @@ def test_any_changed_byte_is_found(name, folder):
 
 def replaced(folder, name, array):
     """Put another array into a corpus, with a manifest that knows it."""
-    path = folder / "shard-000000" / name
-    file = Writing(path)
+    file = Writing(folder / "shard-000000" / name)
     np.lib.format.write_array(file, array, allow_pickle=True)
-    known = file.end()
-    pair = [known.size, known.digest]
-    told = json.loads((folder / MANIFEST).read_text())
-    told["shards"][0]["files"][name] = pair
-    from coem import stored
+    seal(folder, name, file.end())
 
+
+def seal(folder, name, known, number=0):
+    """Tell the manifest of the new content of a file."""
+    told = json.loads((folder / MANIFEST).read_text())
+    told["shards"][number]["files"][name] = [known.size, known.digest]
     told["digest"] = stored._manifest(told).digest
     (folder / MANIFEST).write_text(json.dumps(told))
+
+
+def arrow(folder, table, number=0, **options):
+    """Put another table into a corpus, with a manifest that knows it."""
+    path = folder / f"shard-{number:06d}" / TABLE
+    how = pa.ipc.IpcWriteOptions(**options)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema, options=how) as w:
+        w.write_table(table)
+    known = stored.StoredFile(path.stat().st_size, stored.digest_of(path))
+    seal(folder, TABLE, known, number)
+    return path
+
+
+WORDS = pa.array(["one", "two"] * 3)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [WORDS, WORDS.dictionary_encode(), pa.array([[1], [2, 3]] * 3), pa.nulls(6)],
+    ids=lambda column: str(column.type).split("<")[0],
+)
+def test_tables_of_any_columns_that_are_not_compressed_are_read(column, folder):
+    table = pa.table({"id": column})
+    arrow(folder, table)
+    assert Corpus(folder).shards[0].table().equals(table)
+    arrow(folder, table, use_legacy_format=True)
+    assert Corpus(folder).shards[0].table().equals(table)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+@pytest.mark.parametrize("coded", [False, True])
+def test_a_compressed_table_is_refused_before_it_is_unpacked(codec, coded, folder):
+    large = pa.array(["x" * (1 << 22)] * 6)
+    path = arrow(folder, pa.table({"id": large.dictionary_encode() if coded else large}))
+    plain = path.stat().st_size
+    path = arrow(
+        folder,
+        pa.table({"id": large.dictionary_encode() if coded else large}),
+        compression=codec,
+    )
+    assert path.stat().st_size < plain / 100
+    del large
+    before = pa.default_memory_pool().bytes_allocated()
+    unpacked = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(stored.pa.ipc, "open_file", lambda *how: unpacked.append(how))
+        with pytest.raises(ValueError, match=r"table.arrow is no table \(it is compressed\); take"):
+            read_all(folder)
+    assert not unpacked
+    assert pa.default_memory_pool().bytes_allocated() == before
+
+
+def test_tables_of_old_versions_which_may_be_compressed_elsewhere_are_refused(folder):
+    arrow(folder, pa.table({"id": WORDS}), metadata_version=pa.ipc.MetadataVersion.V4)
+    with pytest.raises(ValueError, match=r"it has parts of another kind"):
+        read_all(folder)
+
+
+@pytest.mark.parametrize("size", [0, 5, 9, 10, 200])
+def test_what_is_no_arrow_file_is_refused(size, folder):
+    path = folder / "shard-000000" / TABLE
+    path.write_bytes(path.read_bytes()[:size])
+    seal(folder, TABLE, stored.StoredFile(size, stored.digest_of(path)))
+    with pytest.raises(ValueError, match=r"table.arrow is no table"):
+        read_all(folder)
+
+
+def test_shards_with_other_columns_are_refused(folder):
+    arrow(folder, pa.table({"id": WORDS, "more": WORDS}), 1)
+    corpus = Corpus(folder)
+    for read in (corpus.table, lambda: corpus.take_table([17, 7, 0])):
+        with pytest.raises(ValueError, match=r"000001/table.arrow has other columns than shard-0"):
+            read()
+    assert corpus.table(columns=["id"]).num_rows == 18
+    with pytest.raises(ValueError, match=r"000000/table.arrow does not have one column 'more'"):
+        corpus.table(columns=["more"])
+    twice = pa.Table.from_arrays([WORDS, WORDS], names=["id", "id"])
+    arrow(folder, twice, 2)
+    corpus = Corpus(folder)
+    with pytest.raises(ValueError, match=r"000002/table.arrow does not have one column 'id'"):
+        corpus.take_table([17], ["id"])
 
 
 @pytest.mark.parametrize(

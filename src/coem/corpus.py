@@ -93,7 +93,12 @@ class Shard:
         if TABLE not in self.stored.files:
             raise ValueError(f"{self.folder} has no table: its rows were written as views alone")
         table = map_table(self.folder / TABLE, self.stored.files[TABLE], self.n_rows)
-        return table if columns is None else table.select(columns)
+        if columns is None:
+            return table
+        gone = [name for name in columns if table.column_names.count(name) != 1]
+        if gone:
+            damaged(self.folder / TABLE, f"does not have one column {gone[0]!r:.60}")
+        return table.select(columns)
 
     def verify(self) -> None:
         """Compare all files with what was written."""
@@ -215,17 +220,18 @@ class Corpus(RowStore):
     def table(self, lo: int = 0, hi: int | None = None, columns: list[str] | None = None) -> Any:
         """Return columns of rows `lo` to `hi` as a `pyarrow.Table`, mapped into memory."""
         spans = self._spans(lo, len(self) if hi is None else hi)
-        return pa.concat_tables([s.table(columns).slice(a, b - a) for s, a, b in spans])
+        return _joined([(s, s.table(columns).slice(a, b - a)) for s, a, b in spans])
 
     def take_table(self, rows: Array, columns: list[str] | None = None) -> Any:
         """Return columns of some rows as a `pyarrow.Table`, in the given order."""
         rows = np.asarray(rows)
         found = self._owners(rows)
-        pieces = [self.shards[i].table(columns).take(pa.array(own)) for i, own in found]
+        owners = [(self.shards[i], own) for i, own in found]
+        pieces = [(shard, shard.table(columns).take(pa.array(own))) for shard, own in owners]
         order = np.argsort(np.argsort(rows, kind="stable"), kind="stable")
         if not pieces:
             return self.table(0, 0, columns)
-        return pa.concat_tables(pieces).take(pa.array(order))
+        return _joined(pieces).take(pa.array(order))
 
     @property
     def ids(self) -> list[str]:
@@ -309,6 +315,15 @@ class Corpus(RowStore):
         """Return the path, the views and the number of rows in one line."""
         views = ", ".join(f"{v.name!r} ({v.width} columns)" for v in self.views)
         return f"<Corpus {self.path} of {len(self)} rows: {views}>"
+
+
+def _joined(pieces: Sequence[tuple[Shard, Any]]) -> Any:
+    """Return tables of shards as one; raise ValueError unless they have the same columns."""
+    (first, head), *others = pieces
+    for shard, table in others:
+        if not table.schema.equals(head.schema):
+            damaged(shard.folder / TABLE, f"has other columns than {first.folder.name}/{TABLE}")
+    return pa.concat_tables([table for _, table in pieces])
 
 
 def open_corpus(path: str | os.PathLike[str]) -> Corpus:

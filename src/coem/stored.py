@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.lib import format as npy
 
+from coem._arrow import check_plain
 from coem.typing import Array
 
 MANIFEST = "corpus.json"
@@ -314,6 +315,8 @@ def map_table(path: Path, known: StoredFile, n_rows: int) -> Any:
     """Return the table of a shard, mapped into memory."""
     check_size(path, known)
     try:
+        with pa.memory_map(str(path)) as source:
+            check_plain(memoryview(source.read_buffer()))
         with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
             _need(reader.num_record_batches == 1, "number of parts")
             table = pa.Table.from_batches([reader.get_batch(0)])

@@ -14,6 +14,7 @@ from coem.cli import main
 from coem.io import checkpoint, kept
 from tests import borders, damage
 from tests.cli.conftest import posts, write_csv
+from tests.fuzz.corpora import Corpora
 from tests.fuzz.mutations import TRAPS, damage_bytes, damage_json
 from tests.io import fits, forgery, hostile
 from tests.io.forging import members, write
@@ -223,4 +224,5 @@ TARGETS = {
     "matrices": Matrices,
     "runs": Runs,
     "checkpoints": Checkpoints,
+    "corpora": Corpora,
 }
