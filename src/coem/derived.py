@@ -1,13 +1,14 @@
 """A corpus with one more view, which is computed from the stored views when rows are read."""
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from coem.corpus import Corpus, Shard
+from coem.sparse import shorten
 from coem.stored import StoredView
 from coem.typing import Array, Matrix, Rows
 from coem.views import Views
@@ -24,6 +25,7 @@ class DerivedShard:
     views: tuple[StoredView, ...]
     new: StoredView
     make: Make
+    max_length: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
@@ -43,8 +45,11 @@ class DerivedShard:
         """Return some rows of the views; the new one is computed for these rows only."""
         stored = self.base.read_rows(rows)
         found = {view.name: stored[view.name] for view in self.views if view != self.new}
-        made = self.make(stored)
-        return Views._of({v.name: found.get(v.name, made) for v in self.views})
+        made = self.make(stored)  # of rows as they are stored, whatever their length
+        matrices = {v.name: found.get(v.name, made) for v in self.views}
+        for name in self.max_length.keys() & matrices.keys():
+            matrices[name] = shorten(matrices[name], self.max_length[name])
+        return Views._of(matrices)
 
     def load(self) -> Views:
         """Return what `read` returns."""
@@ -86,6 +91,9 @@ class DerivedCorpus(Corpus):
         Stands for all that `make` depends on, for checkpoints.
     names : sequence of str, optional
         The views to show, in this order; by default all of them, the new one last.
+    max_length : dict of str to float, optional
+        For views of counts, the largest total of a row. The new view is made of the rows before
+        they are scaled down.
     """
 
     def __init__(
@@ -95,27 +103,47 @@ class DerivedCorpus(Corpus):
         make: Make,
         stamp: str,
         names: Sequence[str] | None = None,
+        *,
+        max_length: Mapping[str, float] | None = None,
     ) -> None:
         if new.name in corpus.names:
             raise ValueError(f"there is a view {new.name!r} already; give another name=")
         self.base, self.new, self.make, self.stamp = corpus, new, make, stamp
         self.path, self.manifest, self.bounds = corpus.path, corpus.manifest, corpus.bounds
-        self.max_length = corpus.max_length
+        self.max_length = dict(max_length or {})
         known = {view.name: view for view in (*corpus.views, new)}
         self.views = tuple(known[name] for name in names or known)
-        self.shards = tuple(DerivedShard(shard, self.views, new, make) for shard in corpus.shards)
+        self.shards = tuple(
+            DerivedShard(shard, self.views, new, make, self.max_length) for shard in corpus.shards
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path of the folder, and how the view is computed."""
-        return DerivedCorpus, (self.base, self.new, self.make, self.stamp, self.names)
+        about = self.base, self.new, self.make, self.stamp, self.names, self.max_length
+        return _derived, about
 
     @property
     def digest(self) -> str:
         """A number that stands for all that the corpus holds, and the new view."""
-        return hashlib.blake2b(f"{self.base.digest} {self.stamp}".encode()).hexdigest()[:32]
+        told = f"{self.base.digest} {self.stamp}"
+        told += f" {sorted(self.max_length.items())}" if self.max_length else ""
+        return hashlib.blake2b(told.encode()).hexdigest()[:32]
 
     def some_views(self, names: Sequence[str]) -> Corpus:
         """Return the same rows in some views, in the given order."""
+        kept = {name: most for name, most in self.max_length.items() if name in names}
         if self.new.name not in names:
-            return self.base.some_views(names)
-        return DerivedCorpus(self.base, self.new, self.make, self.stamp, names)
+            base = self.base.some_views(names)
+            return base.shortened(kept) if kept else base
+        about = self.base, self.new, self.make, self.stamp, names
+        return DerivedCorpus(*about, max_length=self.max_length)
+
+    def shortened(self, max_length: Mapping[str, float]) -> Corpus:
+        """Return the corpus with the rows of some views of counts scaled down to a total."""
+        about = self.base, self.new, self.make, self.stamp, self.names
+        return DerivedCorpus(*about, max_length=max_length)
+
+
+def _derived(*about: Any) -> DerivedCorpus:
+    *given, max_length = about
+    return DerivedCorpus(*given, max_length=max_length)

@@ -326,21 +326,12 @@ def test_what_was_decided_at_the_ingest_cannot_be_changed(here):
     assert cluster("c", k=2, text="body", restarts=2).settings["text"] == ["body"]
 
 
-def test_a_corpus_that_is_too_large_is_refused(here, monkeypatch):
-    write_table(documents(), here / "d.csv")
-    ingest("d.csv", "c", text="body")
-    monkeypatch.setattr(corpora, "MOST", 10)
-    with pytest.raises(ValueError, match=r"needs all rows in memory, and those of <Corpus c .* GB"):
-        cluster("c", k=2)
-
-
 def test_a_corpus_in_parts_has_the_rows_of_one_in_memory(here, monkeypatch):
     write_table(documents(), here / "d.csv")
     corpus = ingest("d.csv", "c", text="body")
     one, two = (corpora.corpus_reader(corpus, max_length=5.0) for _ in range(2))
     whole = corpora.rows_of(corpus, one, Listener())
     monkeypatch.setattr(corpora, "MOST", 10)
-    monkeypatch.setattr(corpora, "IN_PARTS", True)
     parts = corpora.rows_of(corpus, two, Listener())
     assert isinstance(parts, Corpus)
     same(parts.load(), whole)

@@ -1,9 +1,10 @@
 """Models that were saved by a run, and the documents that they were fitted on."""
 
 import os
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from copy import copy
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from coem.io import Absent
 from coem.phrases import first_few
 from coem.recipes.documents import Documents, Renamed, read_documents
 from coem.recipes.encoders import embeds_of, encoding, prepare
+from coem.recipes.in_parts import shown_of
+from coem.recipes.listener import Listener
 from coem.recipes.names import read_names
 from coem.recipes.paragraphs import Sequences, cut, read_how
 from coem.recipes.record import as_table, changed_files, known_as
@@ -108,13 +111,53 @@ def check_encoders(saved: Saved) -> None:
 def read_rows(
     saved: Saved, source: Any, options: dict[str, Any], talk: Talk, id: str | None = None
 ) -> Documents:
-    """Return the rows that a model is asked about: documents, or their paragraphs."""
-    columns, how = list(options.get("text") or ()), saved.paragraphs
+    """Return the rows that a model is asked about: documents, or their paragraphs.
+
+    Documents of a corpus that is too large for memory are not cut: `parts_of` does it.
+    """
     reading = {name: options[name] for name in READING if name in options}
     documents = read_documents(source, talk, **_ids(saved, id), **reading)
+    return documents if documents.in_parts else as_cut(saved, documents, options, talk)
+
+
+def as_cut(saved: Saved, documents: Documents, options: dict[str, Any], talk: Listener) -> Any:
+    """Return documents, or their paragraphs if the model is one of coem segment."""
+    columns, how = list(options.get("text") or ()), saved.paragraphs
     if how is None:
         return documents
     return cut(documents, {**how, "columns": columns or how["columns"]}, talk)
+
+
+def parts_of(
+    saved: Saved,
+    documents: Documents,
+    options: dict[str, Any],
+    vectors: tuple[str, ...],
+    talk: Talk | None = None,
+) -> Iterator[tuple[Documents, Any]]:
+    """Yield documents and their views: all of them, or those of a corpus a shard at a time."""
+    if not documents.in_parts:
+        yield documents, views_of(saved, documents, vectors, talk)
+        return
+    check_no_vectors(documents, vectors)
+    for lo, hi in pairwise(documents.corpus.bounds):
+        part = as_cut(saved, documents.part(lo, hi), options, Listener())
+        yield part, views_of(saved, part, vectors)
+
+
+def only(
+    saved: Saved, documents: Documents, wanted: str, options: dict[str, Any], talk: Talk
+) -> Documents:
+    """Return what is needed to explain a row: of a large corpus, the document alone."""
+    if not documents.in_parts:
+        return documents
+    name = wanted.rpartition("#")[0] if saved.paragraphs is not None else wanted
+    names = [name, wanted] if saved.paragraphs is not None else [wanted]
+    found = next((documents.ids.index(name) for name in names if name in documents.ids), None)
+    if found is None:
+        what = "document" if saved.paragraphs is None else "paragraph"
+        raise ValueError(f"{documents.source} has no {what} with the id {wanted!r}")
+    return as_cut(saved, documents.take(np.array([found])), options, talk)
 
 
 def check_text_option(saved: Saved, columns: tuple[str, ...]) -> None:
@@ -165,6 +208,23 @@ def views_of(
     prepare(reader, talk)
     with encoding(reader, len(documents), talk):
         return reader.transform(documents.table)
+
+
+def shown_views(saved: Saved, documents: Documents, vectors: tuple[str, ...], talk: Talk) -> Any:
+    """Return the views of the documents that a page shows."""
+    if documents.in_parts and saved.paragraphs is None:
+        check_no_vectors(documents, vectors)
+        documents, _ = shown_of(documents)
+    return views_of(saved, documents, vectors, talk)
+
+
+def check_no_vectors(documents: Documents, vectors: tuple[str, ...]) -> None:
+    """Refuse files of vectors for documents that are read a part at a time."""
+    if vectors:
+        raise ValueError(
+            f"{documents.source} is read a part at a time, and a .npy file has all rows; make the "
+            "vectors a column, and ingest the documents again"
+        )
 
 
 def _check_vectors(saved: Saved, name: str, file: str) -> None:

@@ -9,7 +9,13 @@ from coem.cli._process import will_write
 from coem.cli._talk import Talk, table
 
 # What the tables and the page of a run have beside its story, if it does not say so.
-NOTHING: dict[str, Any] = {"columns": {}, "tables": {}, "page": None, "journal": False}
+NOTHING: dict[str, Any] = {
+    "columns": {},
+    "tables": {},
+    "page": None,
+    "journal": False,
+    "rows": None,
+}
 
 
 def naming_of(run: Path) -> Any:
@@ -57,7 +63,7 @@ def _told(
     new = _models.changed(told, documents, vectors)
     if new:
         raise ValueError(f"{'; '.join(new)}")
-    views = _models.views_of(saved, documents, vectors, talk)
+    views = _models.shown_views(saved, documents, vectors, talk)
     fields = TOLD[told["verb"]](run, told, saved, documents, views)
     return SimpleNamespace(**{**NOTHING, **fields})
 
@@ -82,8 +88,10 @@ def _groups(run: Path, *about: Any) -> dict[str, Any]:
     from coem.cli.report import story_again
     from coem.recipes.matching import read_assignments
 
-    trust = np.array([float(x) for x in read_assignments(run).column("trust").to_pylist()])
-    return {"story": story_again(*about), "columns": {"trust": trust}}
+    found = read_assignments(run).column("trust").to_pylist()
+    trust = np.array([np.nan if x in (None, "") else float(x) for x in found])
+    story, rows = story_again(*about)
+    return {"story": story, "rows": rows, "columns": {"trust": trust}}
 
 
 def _topics(run: Path, told: Any, saved: Any, documents: Any, views: Any) -> dict[str, Any]:
@@ -93,7 +101,7 @@ def _topics(run: Path, told: Any, saved: Any, documents: Any, views: Any) -> dic
     from coem.report import read
 
     reading = read(saved.model, views)
-    story = story_again(told, saved, documents, views, reading=reading)
+    story, _ = story_again(told, saved, documents, views, reading=reading)
     return {"story": story, "columns": shares_of(reading, saved.naming)}
 
 
@@ -112,7 +120,7 @@ def _stream(run: Path, told: Any, saved: Any, documents: Any, views: Any) -> dic
     from coem.recipes.run_file import CLUSTERS, digest
     from coem.recipes.stream_folder import stream_clusters
 
-    story = story_again(told, saved, documents, views)
+    story, _ = story_again(told, saved, documents, views)
     now = digest(saved.path)
     states = told["stream"]["states"]
     counts = next((s["counts"] for s in states if s["model"] == now), states[-1]["counts"])

@@ -12,7 +12,7 @@ from coem.cli._process import will_write
 from coem.cli._program import NOT_CONVERGED
 from coem.cli._talk import Talk
 from coem.recipes.names import check_kept
-from coem.recipes.record import write_run
+from coem.recipes.record import NOT_FULL, write_run
 from coem.recipes.run_file import FILES, REPORT, RUN
 
 # Options that are no matter of what is found.
@@ -32,6 +32,8 @@ def run(
     printed: Callable[[Any], str],
 ) -> Any:
     """Call a recipe, write the folder, print what was found, and return it."""
+    if options.get("full"):
+        _check_full(options["source"])
     state = state_of(options, place(options))
     with keeping(state, talk) as part, _new_run(options) as folder:
         given = {**arguments(options), "checkpoint": part}
@@ -43,6 +45,16 @@ def run(
     talk.result(printed(result), {"folder": str(place(options)), **result.figures})
     _finish(options, talk, result)
     return result
+
+
+def _check_full(source: str) -> None:
+    """Refuse, before any work, to put more documents on a page than fit in memory."""
+    from coem.corpus import Corpus
+    from coem.recipes.corpora import goes_in_parts
+    from coem.stored import is_corpus
+
+    if is_corpus(source) and goes_in_parts(Corpus(source)):
+        raise ValueError(NOT_FULL)
 
 
 def place(options: dict[str, Any]) -> Path:

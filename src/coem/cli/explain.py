@@ -57,6 +57,7 @@ def command(**options: Any) -> None:
         name: options[name] for name in ("encoding", "delimiter", "sheet", "skip_bad", "text")
     }
     documents = _models.documents_of(saved, options["source"], talk, **reading)
+    documents = _models.only(saved, documents, options["wanted"], options, talk)
     _check_id(documents, options["wanted"])
     row = documents.ids.index(options["wanted"])
     with talk.noting_warnings():

@@ -1,5 +1,6 @@
 """``coem predict``: a fitted model on new documents."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +72,11 @@ def command(**options: Any) -> None:
     saved = _models.load_model(options["model"], options["encoder"], trust_patterns=trust)
     _models.check_text_option(saved, options["text"])
     documents = _models.read_rows(saved, options["source"], options, talk, options["id_column"])
+    parts = _models.parts_of(saved, documents, options, options["vectors"], talk)
     with talk.noting_warnings():
-        views = _models.views_of(saved, documents, options["vectors"], talk)
-    rows = _models.assign(saved, views, documents)
-    _write(rows, out, talk, safe=options["safe_csv"])
-    talk.note(f"{len(documents):,} {'rows' if saved.paragraphs is None else 'paragraphs'} assigned")
+        tables = (_models.assign(saved, views, rows) for rows, views in parts)
+        n_rows = _write(tables, out, talk, safe=options["safe_csv"])
+    talk.note(f"{n_rows:,} {'rows' if saved.paragraphs is None else 'paragraphs'} assigned")
 
 
 def _check_target(out: Path | None, force: bool) -> None:
@@ -91,18 +92,30 @@ def _check_target(out: Path | None, force: bool) -> None:
     will_write(out)
 
 
-def _write(rows: Any, out: Path | None, talk: Talk, *, safe: bool) -> None:
+def _write(tables: Iterable[Any], out: Path | None, talk: Talk, *, safe: bool) -> int:
+    """Write or print tables, one after the other, and return how many rows they have."""
     from coem.io.formulas import n_formulas
-    from coem.io.tables import table_as, write_table
+    from coem.io.table_parts import part_as, write_tables
 
-    is_csv = not talk.as_json if out is None else out.suffix == ".csv"
-    if is_csv and not safe:
-        talk.formulas(n_formulas(rows))
+    n_rows = found = 0
+
+    def counted() -> Iterator[Any]:
+        nonlocal n_rows
+        for table in tables:
+            n_rows += table.num_rows
+            yield table
+
     if out is not None:
-        write_table(rows, out, safe=safe)
+        found = write_tables(counted(), out, safe=safe)
+        talk.formulas(0 if safe else found)
         if talk.as_json:
-            talk.result("", {"file": str(out), "rows": rows.num_rows})
-    elif talk.as_json:
-        talk.result("", rows.to_pylist())
-    else:
-        talk.rows(table_as(".csv", rows, safe=safe))
+            talk.result("", {"file": str(out), "rows": n_rows})
+        return n_rows
+    if talk.as_json:
+        talk.result("", [row for table in counted() for row in table.to_pylist()])
+        return n_rows
+    for table in counted():
+        found += 0 if safe else n_formulas(table)
+        talk.rows(part_as(".csv", table, first=n_rows == table.num_rows, safe=safe))
+    talk.formulas(found)
+    return n_rows

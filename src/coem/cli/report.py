@@ -55,6 +55,7 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
         talk.note(f"note: {what}")
     was_full = bool(told["written"].get("full", False))
     full = options["full"] or was_full
+    _check_full(full, documents)
     other = bool(new) or options["examples"] != EXAMPLES or full != was_full
     other = other or os.path.realpath(target) != os.path.realpath(own)
     streamed = is_stream(target)  # of which nothing is replaced
@@ -62,19 +63,27 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
         raise ValueError(f"{target} is there already; name another with --out, or use --force")
     will_write(target)
     with talk.noting_warnings():
-        views = _models.views_of(saved, documents, options["vectors"], talk)
+        views = _models.shown_views(saved, documents, options["vectors"], talk)
     if told["verb"] == "segment":
         if full:
             raise ValueError("--full: the page of coem segment has no texts to be packed")
         _write_segments(told, saved, documents, views, options["examples"], target)
     else:
         about = told, saved, documents, views
-        story = story_again(*about, n_examples=options["examples"], same=not new)
+        story, _ = story_again(*about, n_examples=options["examples"], same=not new)
         write_report(story, target, full=full)
     if not streamed or talk.as_json:  # it may be where results are told
         talk.result(str(target), {"report": str(target)})
     if options["show"]:
         click.launch(str(target))
+
+
+def _check_full(full: bool, documents: Any) -> None:
+    """Refuse a page with more documents than fit in memory."""
+    from coem.recipes.record import NOT_FULL
+
+    if full and documents.in_parts:
+        raise ValueError(NOT_FULL)
 
 
 def _write_segments(
@@ -98,9 +107,15 @@ def story_again(
     n_examples: int = EXAMPLES,
     same: bool = True,
     **more: Any,
-) -> Any:
-    """Return what there is to tell about a run, from its record and its model."""
+) -> tuple[Any, Any]:
+    """Return what there is to tell about a run, from its record and its model.
+
+    Also return the groups of all rows if there are too many for memory, and else None. `views` are
+    those of the rows that are shown.
+    """
+    from coem.cli import _models
     from coem.recipes.dates import date_column, dates_of
+    from coem.recipes.in_parts import assign_all, counted, shown_of
     from coem.recipes.label_files import join_labels
     from coem.recipes.labels import label_column, labels_of
     from coem.recipes.listener import Listener
@@ -113,17 +128,25 @@ def story_again(
         there = documents.table.column_names
         column = column if column and label_column(column, documents.table) in there else None
         date = date if date_column(date, there) in there else None
-    return story_of(
+    labels = labels_of(documents, column) if column else None
+    shown, rows = shown_of(documents)
+    story = story_of(
         saved.model,
         views,
         saved.reader,
-        documents,
+        shown,
         told["arguments"],
-        dates=dates_of(documents, date),
-        labels=labels_of(documents, column) if column else None,
+        dates=dates_of(shown, date),
+        labels=labels if rows is None or labels is None else labels[rows],
         held_out=told.get("held_out") if same else None,
         stability=told.get("stability") if same else None,
         n_examples=n_examples,
         naming=saved.naming or None,
         **more,
     )
+    if rows is None:
+        return story, None
+    names = [group.name for group in story.groups]
+    parts = (own for _, own in _models.parts_of(saved, documents, {}, ()))
+    every = assign_all(saved.model, parts, documents.ids, names, saved.naming or None)
+    return counted(story, every), every

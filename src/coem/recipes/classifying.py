@@ -25,6 +25,14 @@ from coem.recipes.defaults import (
     TOL,
     UNLABELED_WEIGHT,
 )
+from coem.recipes.in_parts import (
+    Few,
+    assigned,
+    counted,
+    few_of,
+    held_out_truth,
+    labelled_few,
+)
 from coem.recipes.label_files import join_labels
 from coem.recipes.labels import all_labels_of, check_labels, exact, needed_label
 from coem.recipes.listener import Listener, duration
@@ -135,12 +143,14 @@ def classify(
     with job.fits():
         reader = text_views(settings, documents, latent=latent_of(settings))
         data = to_views(reader, documents, settings, listener, label=settings["label"])
+        few = few_of(job, data)
         with listener.noting_warnings(), _without_restarts():
-            mixture, advice = _mixture(job, data, given, class_families(reader, data))
+            examined = labelled_few(few, data, given)
+            mixture, advice = _mixture(job, *examined, class_families(reader, data))
             mixture.set_params(checkpoint=job.part("classes"))
             model = _fit(mixture, settings, data, given, listener)
             mixture.set_params(checkpoint=None)
-        return _result(job, reader, data, given, model, advice)
+        return _result(few, reader, data, given, model, advice)
 
 
 def _mixture(job: Job, views: Any, labels: np.ndarray, family: Any) -> tuple[Any, dict[str, str]]:
@@ -244,7 +254,7 @@ def _said_pool(model: Any) -> str:
 
 
 def _result(
-    job: Job,
+    few: Few,
     reader: Any,
     views: Any,
     given: np.ndarray,
@@ -252,9 +262,12 @@ def _result(
     advice: dict[str, str],
 ) -> Result:
     """Return what was found. The story reads the rows; all figures use that reading."""
-    labels = exact(given)
+    labels, job = exact(given), few.job
     found = _held_out(model, labels)
-    story = job.tell(model, views, reader, labels=labels, held_out=found)
+    more = {"labels": few.of(labels), "held_out": held_out_truth(few, labels, found)}
+    story = job.tell(model, few.views, reader, **more)
+    rows = assigned(few, views, model, story)
+    story = counted(story, rows)
     known, mixture = labels != "", model.mixture_
     figures = {
         "k": len(model.classes_),
@@ -267,14 +280,15 @@ def _result(
         "objective": float(mixture.objective_),
         "rounds": int(mixture.n_iter_),
         "converged": bool(mixture.converged_),
-        "classes": _class_sizes(model.classes_, labels, story.assignments),
+        "classes": _class_sizes(model.classes_, labels, rows or story.assignments),
         "accuracy": None if found is None else found.accuracy,
         "accuracy_error": None if found is None else found.error,
         "folds": 0 if found is None else found.n_folds,
         **advice,
     }
     columns = {"given": np.array([_shown(found) for found in given], dtype=object)}
-    return job.result(model, views, reader, story, figures=figures, columns=columns)
+    job = job if few.rows is None else replace(job, documents=few.whole)
+    return job.result(model, views, reader, story, figures=figures, columns=columns, rows=rows)
 
 
 def _shown(found: Any) -> str | None:

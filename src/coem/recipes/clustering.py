@@ -1,6 +1,7 @@
 """`cluster`: groups of documents."""
 
 import os
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -26,6 +27,7 @@ from coem.recipes.defaults import (
     TOL,
 )
 from coem.recipes.directions import keep_directions
+from coem.recipes.in_parts import Few, assigned, counted, few_of, fit_all
 from coem.recipes.labels import label_of, labels_of
 from coem.recipes.listener import Listener
 from coem.recipes.record import trust_of
@@ -183,12 +185,14 @@ def cluster(
         data = to_views(reader, documents, settings, listener, label=settings["label"])
         if method == "k-means":
             check_directions(reader)
-        k = settings["k"] or _choose(job, data, reader)
+        few = few_of(job, data)
+        k = settings["k"] or _choose(job, few.views, reader)
         check_size(k, data)
-        data = keep_directions(settings, reader, data, k, listener, job.kept)
-        found = fit_groups(job, data, k, families(reader))
+        views = keep_directions(settings, reader, few.views, k, listener, job.kept)
+        few, data = replace(few, views=views), views if few.rows is None else data[[*views.names]]
+        found = fit_all(few, data, fit_groups(job, views, k, families(reader)))
         with listener.noting_warnings():
-            result = _result(job, reader, data, found)
+            result = _result(job, reader, few, data, found)
             return with_names(result, earlier, listener)
 
 
@@ -241,40 +245,45 @@ def _model(settings: dict[str, Any], k: int, family: Any, part: Part | None) -> 
     return MixtureClusterer(k, family=family, **how)
 
 
-def _result(job: Job, reader: Any, views: Any, found: Any) -> Result:
+def _result(job: Job, reader: Any, few: Few, data: Any, found: Any) -> Result:
     """Return what was found. The story reads the rows once; all figures use that reading."""
     column = job.settings["label"]
     labels = labels_of(job.documents, column) if column else None
     # With fixed evidence, probabilities are those of the fitted mixture; k-means has none.
     exact = job.settings["evidence"] == "fixed" or job.settings["method"] == "k-means"
-    model = found.estimator if exact else found.calibrated(views)
-    story = job.tell(model, views, reader, labels=labels, stability=found)
-    columns = {"trust": found.row_trust.round(6)}  # more digits would be noise
-    figures = _figures(story, model, found.mean_agreement, labels)
-    known = {"labels": labels, "stability": story.stability}
-    retell = partial(_retell, job, model, views, reader, known)
-    more = {"figures": figures, "columns": columns, "retell": retell}
-    return job.result(model, views, reader, story, **more)
+    model = found.estimator if exact else found.calibrated(few.views)
+    trust = found.row_trust.round(6)  # more digits would be noise
+    if few.rows is not None:
+        trust = np.full(len(data), np.nan)
+        trust[few.rows] = found.row_trust.round(6)
+    told = _told(few, data, reader, model, {"labels": labels, "stability": found})
+    known = {"labels": labels, "stability": told["story"].stability}
+    retell = partial(_told, few, data, reader, model, known)
+    return job.result(model, data, reader, **told, columns={"trust": trust}, retell=retell)
 
 
-def _retell(
-    job: Job, model: Any, views: Any, reader: Any, known: dict[str, Any], naming: Any
+def _told(
+    few: Few, data: Any, reader: Any, model: Any, known: dict[str, Any], naming: Any = None
 ) -> dict[str, Any]:
-    """Return what there is to tell under names that people gave."""
-    story = job.tell(model, views, reader, **known, naming=naming)
-    agreement = known["stability"]["mean_agreement"]
-    return {"story": story, "figures": _figures(story, model, agreement, known["labels"])}
+    """Return what there is to tell, under names that people gave if there are any."""
+    labels = known["labels"]
+    more = {"labels": few.of(labels), "stability": known["stability"], "naming": naming}
+    story = few.job.tell(model, few.views, reader, **more)
+    rows = assigned(few, data, model, story, naming)
+    story = counted(story, rows)
+    figures = _figures(story, model, rows or story.assignments, labels)
+    return {"story": story, "figures": figures, "rows": rows}
 
 
-def _figures(story: Any, model: Any, agreement: float, labels: Any) -> dict[str, Any]:
+def _figures(story: Any, model: Any, assignments: Any, labels: Any) -> dict[str, Any]:
     """Return the numbers of the result."""
     figures = {
         "k": len(story.groups),
         "objective": float(model.objective_),
         "rounds": int(model.n_iter_),
         "converged": bool(model.converged_),
-        "agreement_of_runs": agreement,
-        "mean_probability": _mean(story.assignments.probability),
+        "agreement_of_runs": story.stability["mean_agreement"],
+        "mean_probability": _mean(assignments.probability),
         "evidence_limit": model.calibration_.limit if hasattr(model, "calibration_") else None,
         "groups": [
             {"label": g.label, "name": g.name, "size": g.size, "trust": trust_of(g)}
@@ -282,7 +291,7 @@ def _figures(story: Any, model: Any, agreement: float, labels: Any) -> dict[str,
         ],
     }
     if labels is not None:
-        figures |= _against_classes(labels, story.assignments.label)
+        figures |= _against_classes(labels, assignments.label)
     return figures
 
 

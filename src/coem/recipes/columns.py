@@ -16,7 +16,7 @@ def tell_columns(
     reader: Any, documents: Documents, listener: Listener, *, label: str | None, date: str | None
 ) -> None:
     """Say which columns are views, ids, labels and dates, and which are left out and why."""
-    table = documents.table
+    table = documents.looked_at
     rest = table.drop_columns([label]) if label in table.column_names else table
     reasons = guess_columns(rest, documents.id_column) if reader.views is None else None
     roles = {documents.id_column: "ids", label: "labels"}

@@ -1,14 +1,16 @@
 """A corpus in the place of a table: its documents, what was decided when it was made, its views."""
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from sklearn.base import clone
 
 from coem.corpus import Corpus
 from coem.recipes.defaults import MAX_DF, MIN_DF, NGRAMS, STOP_WORDS
 from coem.recipes.listener import Listener
+from coem.typing import Array
 
 # What `ingest` decides, and what these parameters are if nobody says anything.
 DECIDED = {
@@ -22,8 +24,11 @@ DECIDED = {
     "ngrams": NGRAMS,
 }
 READING = {"encoding": None, "delimiter": None, "sheet": None, "skip_bad": False, "plain": False}
-MOST = 1 << 32  # bytes of views that are loaded
-IN_PARTS = False  # whether recipes hand a larger corpus to estimators, which read parts of it
+MOST = 1 << 32  # bytes of views that are loaded; a larger corpus is read a part at a time
+SHOWN = 20_000  # rows of such a corpus that stand for all where all would not fit in memory,
+MOST_SHOWN = 1 << 30  # and the bytes that their views take at most, about
+LEAST_SHOWN = 1000
+AT_A_TIME = 1 << 16  # rows whose ids are in memory
 
 
 def adopt(settings: dict[str, Any], corpus: Corpus) -> None:
@@ -89,25 +94,75 @@ def corpus_reader(corpus: Corpus, **params: Any) -> Any:
     return reader.set_params(**params)
 
 
+def goes_in_parts(corpus: Corpus) -> bool:
+    """Return whether the rows of a corpus are too many to be loaded, on any machine."""
+    return corpus.n_bytes > MOST
+
+
 def rows_of(corpus: Corpus, reader: Any, listener: Listener) -> Any:
     """Return the rows that models are fitted to: all in memory, or the corpus itself.
 
-    This is the one place that decides it. A corpus of more than `MOST` bytes is refused unless
-    `IN_PARTS` is set: estimators can read one a part at a time, but the checks and pages of the
-    recipes still go through all rows.
-
-    Raises
-    ------
-    ValueError
-        If the rows take too much memory. The message says what to do.
+    This is the one place that decides it.
     """
-    if corpus.n_bytes <= MOST or not IN_PARTS:
+    if not goes_in_parts(corpus):
         return reader.fit_counts(corpus.load(MOST, what="this verb"))
-    limits = reader.fit_limits(shard.read() for shard in corpus.shards)
     listener.note(
         f"{corpus.path} has {corpus.n_bytes / 1e9:.1f} GB of views, and is read a part at a time"
     )
-    return corpus.shortened(limits)
+    return reader.fit_corpus(corpus)
+
+
+def shown_rows(corpus: Corpus) -> Array:
+    """Return the rows that stand for all where all would not fit, drawn by their content."""
+    room = int(MOST_SHOWN * len(corpus) / max(corpus.n_bytes, 1))
+    return corpus.sample(min(SHOWN, max(room, LEAST_SHOWN)))
+
+
+class Ids(Sequence[str]):
+    """What the rows of a corpus are called; no string of them is kept in memory."""
+
+    def __init__(self, corpus: Corpus, column: str | None) -> None:
+        self._size = len(corpus)
+        self._column = None if column is None else corpus.table(columns=[column]).column(column)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._size
+
+    @overload
+    def __getitem__(self, key: int) -> str: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[str]: ...
+
+    def __getitem__(self, key: int | slice) -> str | list[str]:
+        """Return what a row is called, or several rows that follow each other."""
+        if isinstance(key, slice):
+            lo, hi, _ = key.indices(self._size)
+            return self._some(lo, max(hi - lo, 0))
+        place = range(self._size)[key]
+        return self._some(place, 1)[0]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield what the rows are called, one after the other."""
+        for lo in range(0, self._size, AT_A_TIME):
+            yield from self[lo : lo + AT_A_TIME]
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether a row is called so."""
+        return any(own == name for own in self)
+
+    def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
+        """Return the first row that is called so."""
+        for row, own in enumerate(self[start:stop] if start or stop else self, start):
+            if own == name:
+                return row
+        raise ValueError(f"no row is called {name!r}")
+
+    def _some(self, lo: int, n: int) -> list[str]:
+        if self._column is None:
+            return [str(i + 1) for i in range(lo, lo + n)]
+        values = self._column.slice(lo, n).to_pylist()
+        return ["" if value is None else str(value) for value in values]
 
 
 def place_of(corpus: Corpus) -> Any:
@@ -115,16 +170,19 @@ def place_of(corpus: Corpus) -> Any:
     return lambda row: f"{corpus.path}, row {row + 1}"
 
 
-def described(corpus: Corpus) -> dict[str, Any]:
-    """Return the fields of `Documents` that follow from a corpus."""
+def described(corpus: Corpus, id: str | None) -> dict[str, Any]:
+    """Return the fields of `Documents` that follow from a corpus; `id` is a column or None."""
+    in_parts = goes_in_parts(corpus)
+    found = Ids(corpus, id)
     return {
         "table": corpus.table(),
         "source": str(corpus.path),
         "fingerprint": corpus.digest,
-        "ids": corpus.ids,
-        "id_column": corpus.manifest.columns.get("id"),
+        "ids": found if in_parts else list(found),
+        "id_column": id,
         "n_bad": 0,
         "path": str(Path(os.path.realpath(corpus.path))),
         "called": Path(os.path.realpath(corpus.path)).name,
         "corpus": corpus,
+        "in_parts": in_parts,
     }

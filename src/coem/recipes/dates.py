@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
+from coem.recipes.corpora import shown_rows
 from coem.recipes.documents import Documents, column_of
 from coem.recipes.listener import Listener
 from coem.text.dates import ORDERS, SAY_ORDER, Dates, guess_dates, read_dates
@@ -11,11 +12,16 @@ from coem.text.dates import ORDERS, SAY_ORDER, Dates, guess_dates, read_dates
 def find_dates(
     date: Any, documents: Documents, listener: Listener
 ) -> tuple[str | None, Dates | None]:
-    """Return the column of the dates, asked for or guessed, and its dates, or (None, None)."""
+    """Return the column of the dates, asked for or guessed, and its dates, or (None, None).
+
+    Of documents that are too many for memory, the dates are those of the rows that are shown.
+    """
     if date is None or date == "none":
         return None, None
     if not isinstance(date, str):
         raise TypeError(f"date must be the name of a column, 'auto' or None, got {date!r:.80}")
+    if documents.in_parts:
+        documents = documents.take(shown_rows(documents.corpus))
     guessed = date == "auto" and "auto" not in documents.table.column_names
     column = guess_dates(documents.table, [documents.id_column]) if guessed else date
     if column is None:

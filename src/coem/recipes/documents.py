@@ -3,10 +3,12 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from coem.corpus import Corpus
 from coem.io.tables import Table, read_table
@@ -15,6 +17,7 @@ from coem.recipes.corpora import described, place_of
 from coem.recipes.listener import Listener
 from coem.stored import is_corpus
 from coem.text import as_arrow
+from coem.text.guess import sampled_rows
 
 NO_IDS = "none"  # in the place of a column: rows are called by their numbers
 
@@ -26,16 +29,38 @@ class Documents:
     table: Any  # a pyarrow.Table
     source: str
     fingerprint: str
-    ids: list[str]
+    ids: Sequence[str]
     id_column: str | None  # where they come from; None: they are numbers
     n_bad: int
     path: str | None  # where they can be read again, if they are in a file or a folder
     called: str  # on the page
     corpus: Any = field(default=None, kw_only=True)  # a `coem.corpus.Corpus`, if they are in one
+    in_parts: bool = field(default=False, kw_only=True)  # whether they are too many for memory
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.ids)
+
+    def take(self, rows: Any) -> "Documents":
+        """Return some of the rows of a corpus, in memory."""
+        found = self.corpus.take_table(rows)
+        for name in self.table.column_names[found.num_columns :]:  # labels of another file
+            found = found.append_column(name, self.table.column(name).take(pa.array(rows)))
+        ids = [self.ids[row] for row in rows]
+        return replace(self, table=found, ids=ids, in_parts=False)
+
+    def part(self, lo: int, hi: int) -> "Documents":
+        """Return rows that follow each other, in memory."""
+        return replace(
+            self, table=self.table.slice(lo, hi - lo), ids=list(self.ids[lo:hi]), in_parts=False
+        )
+
+    @property
+    def looked_at(self) -> Any:
+        """The table whose columns are looked at, to guess what they are."""
+        if not self.in_parts:
+            return self.table
+        return self.take(sampled_rows(len(self))).table
 
     @property
     def are_in_a_folder(self) -> bool:
@@ -102,12 +127,13 @@ def read_corpus(path: Any, listener: Listener, *, id: str | None = None) -> Docu
     if not corpus.columns:
         raise ValueError(f"{corpus.path} was written from matrices, and holds no documents")
     listener.rows_are(place_of(corpus))
-    about = described(corpus)
+    column = corpus.manifest.columns.get("id")
+    if id is not None and id not in (column, NO_IDS):
+        check_column(corpus.columns, str(corpus.path), id, "ids")
+        column = id
+    about = described(corpus, column)
     if isinstance(path, Renamed) and path.name and path.fingerprint == corpus.digest:
         about["called"] = path.name
-    if id is not None and id not in (about["id_column"], NO_IDS):
-        names = column_of(about["table"], about["source"], id, "ids")
-        about |= {"ids": ["" if v is None else str(v) for v in names], "id_column": id}
     return Documents(**about)
 
 
@@ -139,11 +165,17 @@ def _called(table: Any, found: Table) -> str:
     return Path(found.source).resolve().name
 
 
+def check_column(names: list[str], source: str, name: str, what: str) -> None:
+    """Raise unless there is a column, and say which ones there are."""
+    if name not in names:
+        raise ValueError(
+            f"{source} has no column {name!r} for the {what}; it has {first_few(names)}"
+        )
+
+
 def column_of(table: Any, source: str, name: str, what: str) -> list[Any]:
     """Return a column, or say which ones there are."""
-    if name not in table.column_names:
-        names = first_few(table.column_names)
-        raise ValueError(f"{source} has no column {name!r} for the {what}; it has {names}")
+    check_column(table.column_names, source, name, what)
     values: list[Any] = table.column(name).to_pylist()
     return values
 

@@ -1,6 +1,5 @@
 """Labels of a second file, which are joined to the documents by their ids."""
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -49,7 +48,8 @@ def join_labels(
         )
     rows = _rows(found, own)
     _check_known(found, rows, documents, listener, skip_bad)
-    places = pa.array([rows.get(name) for name in documents.ids], pa.int64())
+    found_in = (rows.get(name) for name in documents.ids)
+    places = pa.array(found_in, pa.int64(), size=len(documents))
     column = found.data.column(name).combine_chunks().take(places)
     n_given = len(places) - places.null_count
     listener.note(
@@ -107,7 +107,7 @@ def _check_known(
     found: Table, rows: dict[str, int], documents: Documents, listener: Listener, skip_bad: bool
 ) -> None:
     """Refuse labels of rows that are not there, or say how many they are."""
-    known = Counter(documents.ids)
+    known = {name for name in documents.ids if name in rows}
     strange = [name for name in rows if name not in known]
     if not strange:
         return

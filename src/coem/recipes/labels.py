@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from coem.recipes.corpora import label_in
-from coem.recipes.documents import Documents, column_of
+from coem.recipes.documents import Documents, check_column
 from coem.recipes.listener import Listener
 from coem.text.lists import USUAL, between, split
 
@@ -53,11 +53,14 @@ def all_labels_of(
     Say which words mean that there is none. With `multi`, refuse a row with several.
     """
     column = label_column(label, documents.table)
-    values = column_of(documents.table, documents.source, column, "labels")
+    check_column(documents.table.column_names, documents.source, column, "labels")
+    values, codes = _each_once(documents.table.column(column))
     rows = _lists(values, split_all=column != label)
     if column == label and listener is not None:
         _tell_lists(rows, column, listener)
-    taken = Counter(name for row in rows for name in row if _is_none(name))
+    taken: Counter[str] = Counter()
+    for row, n_rows in zip(rows, np.bincount(codes, minlength=len(rows)).tolist(), strict=True):
+        taken.update({name: row.count(name) * n_rows for name in row if _is_none(name)})
     if taken and listener is not None:
         which = ", ".join(f"{name!r} in {n:,} rows" for name, n in taken.most_common())
         listener.note(
@@ -66,8 +69,28 @@ def all_labels_of(
     kept = [list(dict.fromkeys(name for name in row if name not in taken)) for row in rows]
     labels = np.empty(len(kept), dtype=object)
     labels[:] = [frozenset(row) if len(row) > 1 else "".join(row) for row in kept]
+    labels = labels[codes]
     _tell_several(documents, column, labels, listener, multi)
     return labels
+
+
+def _each_once(column: Any) -> tuple[list[Any], np.ndarray]:
+    """Return the different values of a column, and for each row the place of its own.
+
+    So a string is in memory once, however many rows have it.
+    """
+    places: dict[str, int] = {}
+    values: list[Any] = []
+    codes = np.empty(len(column), dtype=np.int32)
+    row = 0
+    for chunk in column.chunks:
+        for value in chunk.to_pylist():
+            place = places.setdefault(repr(value), len(values))
+            if place == len(values):
+                values.append(value)
+            codes[row] = place
+            row += 1
+    return values, codes
 
 
 def _lists(values: list[Any], *, split_all: bool) -> list[list[str]]:
@@ -132,7 +155,7 @@ def _tell_several(
 
 def check_labels(labels: np.ndarray, column: str) -> None:
     """Raise unless there are two classes or more, and the column is not an id or a text."""
-    sets = [{found} if isinstance(found, str) else found for found in labels]
+    sets = [{found} if isinstance(found, str) else found for found in set(labels.tolist())]
     classes = sorted(set().union(*sets) - {""})
     if not classes:
         raise ValueError(

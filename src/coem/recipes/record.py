@@ -3,17 +3,18 @@
 import json
 import platform
 import shutil
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from coem import report as pages
 from coem.io import new_file
-from coem.io.formulas import n_formulas
-from coem.io.tables import write_table
+from coem.io.table_parts import write_tables
 from coem.kernels import instruction_set
 from coem.models import read_info, save
 from coem.recipes.defaults import FORMATS
@@ -34,6 +35,9 @@ from coem.recipes.settings import recorded
 from coem.report import Naming
 from coem.report.story import plain
 
+Tables = Iterable[Any]  # of pyarrow, with the same columns
+AT_A_TIME = 1 << 16  # rows
+NOT_FULL = "full: the documents do not fit in memory, and the page shows some of them; leave it out"
 # Among the inputs of a run, which are views otherwise.
 LABELS, ENCODER = "--labels", "--encoder"
 
@@ -56,20 +60,24 @@ def write_run(
     return rewrite(folder, result, result.naming) if result.naming else found
 
 
-def tables_of(told: Any, format: str) -> dict[str, Any]:
-    """Return the tables of a result by the names of their files."""
+def tables_of(told: Any, format: str) -> dict[str, Tables]:
+    """Return the tables of a result by the names of their files, each in parts."""
+    own: dict[str, Tables] = {name: [table] for name, table in told.tables.items()}
     if told.journal:  # its rows are appended, and never written again
-        return dict(told.tables)
-    rows = as_table(told.story.assignments, told.columns)
-    return {f"{ASSIGNMENTS}.{format}": rows, CLUSTERS: clusters(told.story)} | told.tables
+        return own
+    if told.rows is None:
+        rows: Tables = [as_table(told.story.assignments, told.columns)]
+    else:
+        rows = in_parts(told.rows, told.columns)
+    return {f"{ASSIGNMENTS}.{format}": rows, CLUSTERS: [clusters(told.story)]} | own
 
 
 def _write_tables(folder: Path, told: Any, written: dict[str, Any]) -> int:
     """Write the tables of a result, and return how many formulas are in them."""
     found, safe = 0, bool(written.get("safe_csv", False))
-    for name, table in tables_of(told, written.get("format", FORMATS[0])).items():
-        write_table(table, place_in(folder, name), safe=safe)
-        found += 0 if safe or not name.endswith(".csv") else n_formulas(table)
+    for name, tables in tables_of(told, written.get("format", FORMATS[0])).items():
+        n_found = write_tables(tables, place_in(folder, name), safe=safe)
+        found += 0 if safe or not name.endswith(".csv") else n_found
     return found
 
 
@@ -166,6 +174,8 @@ def _write_computed(folder: Path, result: Any, written: dict[str, Any]) -> int:
 
 def write_page(result: Any, path: Path, *, full: bool = False) -> None:
     """Write the page about a result, with all texts if it shall be full."""
+    if full and getattr(result.story, "sampled", None):
+        raise ValueError(NOT_FULL)
     if result.page is None:
         pages.write_report(result.story, path, full=full)
         return
@@ -178,6 +188,30 @@ def as_table(assignments: Any, more: dict[str, Any] | None = None) -> Any:
     """Return the groups of rows as a table, and more columns after them."""
     columns = (vars(assignments) | (more or {})).items()
     return pa.table({name: pa.array(values.tolist(), from_pandas=True) for name, values in columns})
+
+
+def in_parts(assignments: Any, more: dict[str, Any] | None = None) -> Tables:
+    """Yield the groups of very many rows as tables, one after the other; their ids are read now."""
+    columns = vars(assignments) | (more or {})
+    n_rows = len(columns["label"])
+    kinds = {name: _kind(values) for name, values in columns.items()}
+    for lo in range(0, n_rows, AT_A_TIME):
+        parts = {name: values[lo : lo + AT_A_TIME] for name, values in columns.items()}
+        arrays = {
+            name: pa.array(part if name == "id" else part.tolist(), kinds[name], from_pandas=True)
+            for name, part in parts.items()
+        }
+        yield pa.table(arrays)
+
+
+def _kind(values: Any) -> Any:
+    """Return the type of a column in Arrow: the same in all parts."""
+    if not isinstance(values, np.ndarray):
+        return pa.string()
+    if values.dtype != object:
+        return pa.from_numpy_dtype(values.dtype)
+    first = next((value for value in values if value is not None), None)
+    return pa.array([first]).type
 
 
 def clusters(story: Any) -> Any:

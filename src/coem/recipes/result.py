@@ -44,9 +44,10 @@ class Result:
         The groups with their names, sizes and words.
     assignments : coem.report.Assignments
         What the file of assignments says of the rows: ids, labels, probabilities, the second best.
+        If the rows do not fit in memory, the ids are a sequence that reads them from the corpus.
     model, reader, pipeline : estimator, TextViews, Pipeline
         The fitted model, what makes views of a table, and both: ``pipeline.predict(new_table)``.
-    views : Views
+    views : Views or Corpus
         The views of the rows.
     figures : dict
         The numbers of the result, as run.json has them.
@@ -72,6 +73,7 @@ class Result:
     columns: dict[str, Any] = field(default_factory=dict)  # more of the rows, in assignments
     extra: dict[str, Any] = field(default_factory=dict)  # more for the model file
     tables: dict[str, Any] = field(default_factory=dict)  # more files: name -> table
+    rows: Any = None  # the assignments of all rows, if the story is of a sample of them
     journal: bool = False  # whether assignments are those of a stream, and never written again
     page: Any = None  # what writes the page, if it is not that of all models
     naming: Naming | None = None  # names and merges, if there are any
@@ -82,7 +84,7 @@ class Result:
     @property
     def labels(self) -> Any:
         """The group, class or topic of every row."""
-        return self.story.assignments.label
+        return self.assignments.label
 
     @property
     def groups(self) -> list[Any]:
@@ -92,7 +94,7 @@ class Result:
     @property
     def assignments(self) -> Any:
         """The rows as columns: ids, labels, probabilities, the second best."""
-        return self.story.assignments
+        return self.rows or self.story.assignments
 
     @property
     def reader(self) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 from coem import selection
 from coem.estimators import MixtureClusterer
 from coem.recipes.defaults import LENGTH, MAX_DF, MAX_ITER, MIN_DF, NGRAMS, STOP_WORDS, TOL
+from coem.recipes.in_parts import few_of
 from coem.recipes.listener import Listener
 from coem.recipes.result import Job, begin
 from coem.recipes.views import families, n_jobs, text_views, to_views
@@ -48,7 +49,7 @@ def how_many(
     with job.fits():
         reader = text_views(job.settings, job.documents)
         data = to_views(reader, job.documents, job.settings, job.listener)
-        return choose(job, data, families(reader))
+        return choose(job, few_of(job, data).views, families(reader))
 
 
 def choose(job: Job, views: Any, family: Any) -> Any:

@@ -47,14 +47,19 @@ def with_names(result: Any, earlier: Earlier | None, listener: Listener) -> Any:
     if earlier is None:
         return result
     own = [group.name for group in result.story.groups]
-    naming = take_over(earlier, result.documents, result.labels, own, listener)
+    rows = result.story.assignments  # if there are too many for memory, those that are shown
+    pairs = zip(rows.id, rows.label, strict=True)
+    now = {str(name): str(label) for name, label in pairs}
+    naming = take_over(earlier, result.documents, now, own, listener)
     return replace(result.renamed(naming), names_from=earlier.path)
 
 
 def take_over(
-    earlier: Earlier, documents: Documents, labels: Any, own: list[str], listener: Listener
+    earlier: Earlier, documents: Documents, now: dict[str, str], own: list[str], listener: Listener
 ) -> Naming:
     """Return the names of an earlier run for the groups that most of its documents are in now.
+
+    `now` has the groups of the documents by their ids.
 
     A group that was merged is matched with all groups that have most of their documents in it.
     They are merged again if they have most of its documents.
@@ -64,7 +69,6 @@ def take_over(
             f"the documents have no ids, and are not those of {earlier.path}: they are matched by "
             "their numbers"
         )
-    now = {name: str(label) for name, label in zip(documents.ids, labels, strict=True)}
     common = shared(earlier.labels, now)
     naming, found = _merged(Naming(tuple(own)), earlier.naming, common)
     for i, j in common.pairs():

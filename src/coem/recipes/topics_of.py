@@ -10,6 +10,7 @@ from typing import Any
 from coem.checks import check_number
 from coem.estimators import AspectModel
 from coem.io.kept import Part
+from coem.recipes.corpora import MOST
 from coem.recipes.defaults import (
     COUPLING,
     MAX_DF,
@@ -91,6 +92,8 @@ def topics(
     earlier = read_earlier(names_from)
     job = begin("topics", given)
     settings, listener = job.settings, job.listener
+    if job.documents.in_parts:
+        _refuse(job.documents)
     with job.fits():
         reader = text_views(settings, job.documents)
         if job.documents.corpus is not None:
@@ -107,6 +110,16 @@ def topics(
         with listener.fitting("rounds", total, by_rounds=True), listener.noting_warnings():
             model.fit(data[name]).set_params(checkpoint=None)
         return with_names(_result(job, reader, data, model), earlier, listener)
+
+
+def _refuse(documents: Documents) -> None:
+    """Refuse a corpus that is read a part at a time: the aspect model needs all of its rows."""
+    size = documents.corpus.n_bytes / 1e9
+    raise ValueError(
+        f"the aspect model needs all rows in memory, and the views of {documents.source} take "
+        f"{size:.1f} GB, more than the {MOST / 1e9:.1f} GB that are loaded; ingest some of the "
+        "documents into a corpus of their own, or use coem cluster, which reads a part at a time"
+    )
 
 
 def _model(settings: dict[str, Any], part: Part | None) -> AspectModel:

@@ -1,5 +1,6 @@
 """Which views are made of the documents, and with which families they are fitted."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from coem.phrases import enumerated, first_few
 from coem.recipes.columns import tell_columns
 from coem.recipes.corpora import corpus_reader, reader_of, rows_of
 from coem.recipes.defaults import SMOOTHING
-from coem.recipes.documents import Documents, column_of
+from coem.recipes.documents import Documents, check_column
 from coem.recipes.encoders import encoding, prepare, with_encoder
 from coem.recipes.labels import label_column
 from coem.recipes.listener import Listener
@@ -19,6 +20,7 @@ from coem.text.guess import guess_views
 from coem.text.languages import LANGUAGES
 from coem.text.specs import COUNTS, KINDS, parse_views
 from coem.text.stop_words import CORPUS, parts_of
+from coem.views import Views
 
 
 def text_views(settings: dict[str, Any], documents: Documents, **more: Any) -> TextViews:
@@ -121,7 +123,7 @@ def to_views(
     table = documents.table
     if label:
         label = label_column(label, table)
-        column_of(table, documents.source, label, "labels")
+        check_column(table.column_names, documents.source, label, "labels")
         table = table.drop_columns([label])
     prepare(reader, listener)
     with listener.noting_warnings(), encoding(reader, len(documents), listener):
@@ -129,10 +131,11 @@ def to_views(
             views = reader.fit_transform(table)
         else:
             views = rows_of(documents.corpus, reader, listener)
-    for name, family in _dense(reader).items():
-        as_family(family).check(views[name], name)  # while all rows are here: a fit may see a part
+    if isinstance(views, Views):  # those of a corpus are looked at when a model is fitted
+        for name, family in _dense(reader).items():
+            as_family(family).check(views[name], name)  # while all are here: a fit may see a part
     tell_columns(reader, documents, listener, label=label, date=settings.get("date"))
-    widths = {name: views[name].shape[1] for name in views.names}
+    widths = dict(zip(views.names, views.widths, strict=True))
     sizes = first_few(f"{name} ({n:,} column{'s' * (n != 1)})" for name, n in widths.items())
     words = said_stop_words(reader, settings)
     listener.note(f"{len(documents):,} rows; views: {sizes}{words}")
@@ -140,7 +143,7 @@ def to_views(
         listener.note(
             "sentence vectors have no words to name groups by; text='COLUMN' adds a view of words"
         )
-    empty = int((~_filled(reader, views)).sum())
+    empty = sum(int((~_filled(reader, part)).sum()) for part in _parts(views))
     if empty:
         rows = "row is" if empty == 1 else "rows are"
         listener.note(
@@ -167,7 +170,16 @@ def _said_list(part: str) -> str:
     return "those spread evenly over the rows" if part == CORPUS else LANGUAGES[part].title()
 
 
-def _filled(reader: TextViews, views: Any) -> Any:
+def _parts(views: Any) -> Iterator[Views]:
+    """Yield all rows, or those of a corpus a shard at a time; without what is made when read."""
+    if isinstance(views, Views):
+        yield views
+        return
+    stored = getattr(views, "base", views)
+    yield from (shard.read() for shard in stored.shards)
+
+
+def _filled(reader: TextViews, views: Views) -> Any:
     """Return which rows have content in any view; the number 0 is content."""
     filled = ~views.empty
     for v, name in enumerate(views.names):
@@ -192,18 +204,21 @@ def class_families(reader: TextViews, views: Any) -> dict[str, Any]:
     Pseudo-counts are in proportion to the counts of a row: one pseudo-count per word would drown
     short texts, and few labels.
     """
-    counts = {
-        name: Multinomial(alpha=min(1.0, _mean_count(views[name]) / SMOOTHING))
-        for name, spec in reader.views_.items()
-        if spec["kind"] in COUNTS
-    }
+    names = [name for name, spec in reader.views_.items() if spec["kind"] in COUNTS]
+    alphas = {name: min(1.0, _mean_count(views[[name]]) / SMOOTHING) for name in names}
+    counts = {name: Multinomial(alpha=alpha) for name, alpha in alphas.items()}
     return dict.fromkeys(reader.views_, "auto") | _dense(reader) | counts
 
 
-def _mean_count(X: Any) -> float:
+def _mean_count(view: Any) -> float:
     """Return the mean of the counts of rows that are not empty; 1 if all are."""
-    totals = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
-    return float(totals[totals > 0].mean()) if totals.any() else 1.0
+    totals = [
+        np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
+        for part in _parts(view)
+        for _, matrix in part.items()
+    ]
+    every = np.concatenate(totals)
+    return float(every[every > 0].mean()) if every.any() else 1.0
 
 
 def _dense(reader: TextViews) -> dict[str, str]:
@@ -227,7 +242,7 @@ def named_columns(reader: TextViews) -> dict[str, Any]:
 
 def check_size(k: int, views: Any) -> None:
     """Refuse more groups than there are rows with anything in them."""
-    filled = int((~views.empty.all(axis=1)).sum())
+    filled = sum(int((~part.empty.all(axis=1)).sum()) for part in _parts(views))
     if k > filled:
         raise ValueError(
             f"k={k} groups cannot be made of {filled} rows that are not empty; ask for fewer"

@@ -11,6 +11,7 @@ from coem.report.story import Assignments, Group, Story
 from coem.report.telling import assign, tell
 from coem.report.timeline import Timeline
 from coem.report.tree import Tree
+from coem.report.truth import judged
 from coem.report.words import group_words, name_groups
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Tree",
     "assign",
     "group_words",
+    "judged",
     "name_groups",
     "read",
     "render",

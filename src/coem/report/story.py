@@ -121,6 +121,9 @@ class Story:
         Which groups are close; None if there are fewer than three with rows.
     timeline : Timeline or None
         The groups over time, if there are dates in more than one period.
+    sampled : int or None
+        The number of rows that everything here is about but `n_rows`, and the sizes, shares and
+        probabilities of the groups; None if that is all of them.
     """
 
     heading: str
@@ -140,6 +143,7 @@ class Story:
     places: np.ndarray | None = None
     tree: Tree | None = None
     timeline: Timeline | None = None
+    sampled: int | None = None
 
     @property
     def whole(self):

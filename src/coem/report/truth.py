@@ -14,6 +14,7 @@ from coem.metrics import (
     expected_calibration_error,
     reliability_curve,
 )
+from coem.report.reading import Reading
 from coem.runs import warn_user
 
 N_BINS = 10
@@ -130,6 +131,30 @@ def compare_held_out(reading, labels, held_out):
         scores={"accuracy": held_out.accuracy},
         held_out={"error": held_out.error, "folds": held_out.n_folds},
     )
+
+
+def judged(labels, held_out):
+    """Return what `compare_held_out` says, of the rows that were held out alone.
+
+    Parameters
+    ----------
+    labels : sequence of length n_tested
+        The labels of these rows, in the order of `held_out`.
+    held_out : HeldOut
+        What `coem.selection.held_out` found.
+    """
+    n_rows, k = held_out.proba.shape
+    nothing = np.zeros((n_rows, k))
+    reading = Reading(
+        views=None,
+        noun="class",
+        keys=list(held_out.classes),
+        groups=np.zeros(n_rows, dtype=np.int64),
+        closeness=nothing,
+        weights=nothing,
+        proba=nothing.astype(held_out.proba.dtype),
+    )
+    return compare_held_out(reading, labels, replace(held_out, rows=np.arange(n_rows)))
 
 
 def _told(truth, reading):

@@ -128,6 +128,20 @@ class Stability:
         """
         return calibrate(self.estimator, X, self.others, self.weight)
 
+    def against(self, model, X):
+        """Return the stability of another fitted model beside the same other runs.
+
+        Parameters
+        ----------
+        model : estimator
+            A fitted model, such as `estimator` after a further fit to more rows.
+        X : matrix, list, dict or Views
+            The rows that were compared.
+        """
+        sizes = [table.shape[1] for table in self.transitions]
+        others = [Fit(None, *pair) for pair in zip(self.others, sizes, strict=True)]
+        return _compare(Fit.of(model, as_rows(X)), others, self.weight, None)
+
     def to_frame(self):
         """Return the table as a pandas DataFrame."""
         return self.table.to_frame()

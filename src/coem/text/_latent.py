@@ -7,11 +7,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from coem.text._sources import fill_gaps, read_rows, read_source
+from coem.text._streamed import with_directions
 from coem.text.directions import LatentDirections
 from coem.views import Views
 
 AUTO = "auto"
 LEAST_ROWS, LEAST_WORDS = 100, 100  # "auto" makes no directions of less
+ALL_EQUAL = "all rows have the same words; leave latent out"
 
 
 class LatentMixin:
@@ -80,15 +82,43 @@ class LatentMixin:
             self.latent_ = None
             return {}
         name, words = self.latent_.name, self._words(data)
-        if self.latent == AUTO and not _suffices(words, self.latent_.min_df):
-            self.latent_ = None
-            self.views_ = {view: spec for view, spec in self.views_.items() if view != name}
+        if self._are_too_few(len(words), lambda: [words]):
             return {}
         rows = self.latent_.fit_transform(words)[name]
         if np.isnan(rows).all():
-            raise ValueError(f"view {name!r}: all rows have the same words; leave latent out")
+            raise ValueError(f"view {name!r}: {ALL_EQUAL}")
         self.vocabulary_[name] = self.latent_.get_feature_names_out()[name]
         return {name: rows}
+
+    def _learn_latent_of(self, corpus):
+        """Return a corpus with the view of latent directions, if there is one."""
+        self.latent_ = directions_for(self.latent, self.n_jobs)
+        spec = {} if self.latent_ is None else self.views_.get(self.latent_.name, {})
+        texts = [view for view, own in self.views_.items() if own["kind"] == "text"]
+        known = corpus[[view for view in self.views_ if view in corpus.names]]
+        if spec.get("kind") != "latent":
+            self.latent_ = None
+            return known
+        words = known[texts]
+        if self._are_too_few(len(words), lambda: (shard.read() for shard in words.shards)):
+            return known
+        name, found = self.latent_.name, with_directions(self.latent_.fit(words), known)
+        if all(np.isnan(shard.read()[name]).all() for shard in found[[name]].shards):
+            raise ValueError(f"view {name!r}: {ALL_EQUAL}")
+        self.vocabulary_[name] = self.latent_.get_feature_names_out()[name]
+        return found
+
+    def _are_too_few(self, n_rows, parts_of):
+        """Return whether "auto" makes no directions of so few rows and words; forget them then.
+
+        `parts_of` returns the views of text, in parts.
+        """
+        latent = self.latent_
+        if self.latent != AUTO or _suffices(n_rows, parts_of, latent.min_df):
+            return False
+        self.latent_ = None
+        self.views_ = {view: spec for view, spec in self.views_.items() if view != latent.name}
+        return True
 
     def _apply_latent(self, data):
         """Return the view of latent directions by its name, with the directions of `fit`."""
@@ -137,11 +167,16 @@ def latent_spec(latent, specs):
     return {found.name: {"kind": "latent", "columns": []}}
 
 
-def _suffices(words, min_df):
+def _suffices(n_rows, parts_of, min_df):
     """Return whether there are enough rows, and enough words that occur in some of them."""
-    rows_of_words = (np.bincount(X.indices, minlength=X.shape[1]) for _, X in words.items())
-    frequent = sum(int((n_rows >= min_df).sum()) for n_rows in rows_of_words)
-    return len(words) >= LEAST_ROWS and frequent >= LEAST_WORDS
+    if n_rows < LEAST_ROWS:
+        return False
+    rows_of_words = None
+    for words in parts_of():
+        found = [np.bincount(X.indices, minlength=X.shape[1]) for _, X in words.items()]
+        both = zip(rows_of_words or found, found, strict=True)
+        rows_of_words = found if rows_of_words is None else [a + b for a, b in both]
+    return sum(int((n >= min_df).sum()) for n in rows_of_words) >= LEAST_WORDS
 
 
 def split_among_words(latent, counts, vocabulary, shares):

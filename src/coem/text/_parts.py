@@ -113,25 +113,33 @@ class PartsMixin:
         self.kept_ = {view: kept_share(data[view], shorter[view]) for view in self._limits()}
         return self._scaled(shorter, latent)
 
-    def fit_limits(self, parts):
-        """Learn `kept_` from counts that come in parts, and return the largest totals of rows.
+    def fit_corpus(self, corpus):
+        """Learn the latent directions and `kept_` from the counts of a corpus, a shard at a time.
 
         Parameters
         ----------
-        parts : iterable of Views
+        corpus : Corpus
             Counts, as in `fit_counts`.
+
+        Returns
+        -------
+        corpus : Corpus
+            What `fit_transform` returns for the table that the counts come from, as a corpus.
         """
-        if self.latent not in (None, "auto"):
-            raise ValueError("latent directions need all rows in memory; leave latent out")
+        self.views_ = self.views_ | latent_spec(self.latent, self.views_)
         self._lengths("max_length")
+        if any(self._lengths("scale_length").values()):
+            raise ValueError("scale_length is not for a corpus; leave scale_length out")
         limits = self._limits()
         sums = {view: np.zeros(2) for view in limits}
-        for counts in parts if limits else ():
+        for shard in corpus.shards if limits else ():
+            counts = shard.read()
             for view, most in limits.items():
                 X = counts[view]
                 sums[view] += X.sum(dtype=np.float64), shorten(X, most).sum(dtype=np.float64)
-        self.kept_ = {view: share_of(*map(float, found)) for view, found in sums.items()}
-        return limits
+        found = self._learn_latent_of(corpus)
+        self.kept_ = {view: share_of(*map(float, both)) for view, both in sums.items()}
+        return found.shortened(limits) if limits else found
 
     def count_words(self, X):
         """Return how many words the texts of a table have, known or not, without stop words.
