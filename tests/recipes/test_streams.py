@@ -223,12 +223,6 @@ def test_a_journal_that_was_cut_is_refused(whole, tmp_path):
         list(coem.stream(TABLES, out=folder, **HOW))
 
 
-def test_a_corpus_is_refused(tmp_path):
-    (tmp_path / "corpus.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(TableError, match="is a corpus, and a stream reads files"):
-        list(coem.stream(str(tmp_path), **HOW))
-
-
 # -- the program -----------------------------------------------------------------------------------
 
 

@@ -20,7 +20,6 @@ from coem.io.row_by_row import no_limit
 from coem.io.rows import SKIP, Bad
 from coem.io.sources import TableError, check_there
 from coem.io.tables import MAX_LINE, read_table
-from coem.stored import MANIFEST
 
 LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
 Record = tuple[int, bytes]  # the number of the row, as people count them, and what it is
@@ -231,11 +230,6 @@ def open_source(
         return LineSource(sys.stdin.buffer, "standard input", **how)
     path = Path(name)
     check_there(path)
-    if (path / MANIFEST).is_file():
-        raise TableError(
-            f"{name} is a corpus, and a stream reads files and stdin; give it the files that the "
-            "corpus was made of"
-        )
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = suffixes[-1:] == [".gz"]
     kind = (suffixes[:-1] if packed else suffixes)[-1:]

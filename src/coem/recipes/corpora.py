@@ -99,11 +99,14 @@ def goes_in_parts(corpus: Corpus) -> bool:
     return corpus.n_bytes > MOST
 
 
-def rows_of(corpus: Corpus, reader: Any, listener: Listener) -> Any:
+def rows_of(corpus: Corpus, reader: Any, listener: Listener, rows: Array | None = None) -> Any:
     """Return the rows that models are fitted to: all in memory, or the corpus itself.
 
-    This is the one place that decides it.
+    This is the one place that decides it. `rows` are the numbers of those that are wanted, if they
+    are some; they are loaded.
     """
+    if rows is not None:
+        return reader.fit_counts(corpus.take(rows))
     if not goes_in_parts(corpus):
         return reader.fit_counts(corpus.load(MOST, what="this verb"))
     listener.note(

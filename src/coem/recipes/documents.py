@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from coem.corpus import Corpus
@@ -36,6 +37,7 @@ class Documents:
     called: str  # on the page
     corpus: Any = field(default=None, kw_only=True)  # a `coem.corpus.Corpus`, if they are in one
     in_parts: bool = field(default=False, kw_only=True)  # whether they are too many for memory
+    rows: Any = field(default=None, kw_only=True)  # their numbers in it; None if they are all
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -47,13 +49,12 @@ class Documents:
         for name in self.table.column_names[found.num_columns :]:  # labels of another file
             found = found.append_column(name, self.table.column(name).take(pa.array(rows)))
         ids = [self.ids[row] for row in rows]
-        return replace(self, table=found, ids=ids, in_parts=False)
+        return replace(self, table=found, ids=ids, in_parts=False, rows=rows)
 
     def part(self, lo: int, hi: int) -> "Documents":
         """Return rows that follow each other, in memory."""
-        return replace(
-            self, table=self.table.slice(lo, hi - lo), ids=list(self.ids[lo:hi]), in_parts=False
-        )
+        own, rows = self.table.slice(lo, hi - lo), np.arange(lo, hi)
+        return replace(self, table=own, ids=list(self.ids[lo:hi]), in_parts=False, rows=rows)
 
     @property
     def looked_at(self) -> Any:
@@ -114,6 +115,8 @@ def read_documents(
     table: Any, listener: Listener, *, id: str | None = None, id_guess: str = "id", **reading: Any
 ) -> Documents:
     """Return the rows of a table, a file or a corpus; `reading` is for `read_source`."""
+    if isinstance(table, Documents):
+        return table
     if is_corpus(table):
         return read_corpus(table, listener, id=id)
     found = read_source(table, **reading)

@@ -67,7 +67,7 @@ STATE = {
         **dict.fromkeys(("n_rows", "n_batches", "waiting", "first"), int),
         "usual": (int, float),
     },
-    "inputs": [{"source": str, "first": str, "rows": int, "digest": str}],
+    "inputs": [{"source": str, "first": str, "rows": int, "digest": str, "shards?": [str]}],
 }
 STREAM = {"states": [STATE], "given": ARGUMENTS, "id": TEXT}
 RECORD = {

@@ -7,8 +7,12 @@ from typing import Any
 
 from coem.io.batches import LineSource, Record, TableSource, mark_of
 from coem.io.sources import TableError
+from coem.recipes.stream_corpus import CorpusSource
 
-Input = dict[str, Any]  # source, first (the mark of its first record), rows, digest
+# source, first (the mark of its first record), rows, digest. Of a corpus: digest is that of its
+# views, and shards has those of the rows that were read.
+Input = dict[str, Any]
+Source = LineSource | TableSource | CorpusSource
 
 
 @dataclass
@@ -22,8 +26,10 @@ class Inputs:
     seen: list[Input] = field(default_factory=list)
     now: Input | None = None
 
-    def begin(self, source: LineSource | TableSource) -> tuple[list[Record], int]:
+    def begin(self, source: Source) -> tuple[list[Record], int]:
         """Return the first new record of an input, if there is one, and how many were skipped."""
+        if isinstance(source, CorpusSource):
+            return self._begin_corpus(source)
         record = source.record()
         if record is None:
             self.now = None
@@ -36,6 +42,30 @@ class Inputs:
             return [record], 0
         self.now = known
         return self._skip(source, record, known), known["rows"]
+
+    def _begin_corpus(self, source: CorpusSource) -> tuple[list[Record], int]:
+        """Do the same for a corpus: a stream has one, and knows it by the digests of its shards."""
+        known = next((one for one in self.seen if "shards" in one), None)
+        if known is None and self.seen:
+            first = self.seen[0]["source"]
+            raise TableError(
+                f"{source.source} is a corpus, and this stream began with {first}, whose words it "
+                "counts; give it the files, or begin anew with another folder"
+            )
+        if known is None:
+            known = {"source": source.source, "first": "", "rows": 0}
+            known |= {"digest": source.views, "shards": []}
+            self.seen.append(known)
+        difference = source.difference(known)
+        if difference is not None:
+            raise TableError(
+                f"{source.source} is not the corpus that the stream has read: {difference}; append "
+                "to that one with coem ingest --append, or begin anew with another folder"
+            )
+        self.now = known
+        source.skip(known["rows"])
+        record = source.record()
+        return [] if record is None else [record], known["rows"]
 
     def _skip(self, source: Any, record: Record | None, known: Input) -> list[Record]:
         digest, rows = "", 0
@@ -54,8 +84,13 @@ class Inputs:
         """Note that records were read."""
         assert self.now is not None
         for _, record in records:
-            self.now["digest"] = chained(self.now["digest"], record)
             self.now["rows"] += 1
+            if "shards" not in self.now:
+                self.now["digest"] = chained(self.now["digest"], record)
+                continue
+            number, digest = record.decode().split()
+            if int(number) == len(self.now["shards"]):
+                self.now["shards"].append(digest)
 
 
 def chained(digest: str, record: bytes) -> str:
@@ -70,7 +105,7 @@ class Pieces:
     stopped while it waits for more.
     """
 
-    def __init__(self, source: LineSource | TableSource, inputs: Inputs) -> None:
+    def __init__(self, source: Source, inputs: Inputs) -> None:
         self.source, self.inputs = source, inputs
         self.pending, self.n_skipped = inputs.begin(source)
 

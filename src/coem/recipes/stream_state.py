@@ -205,17 +205,24 @@ class Groups:
         )
 
 
-def first_batch(table: Any, settings: dict[str, Any], listener: Listener) -> tuple[Groups, Batch]:
-    """Fit the groups to the first batch, and assign its documents."""
+def first_batch(
+    table: Any, settings: dict[str, Any], listener: Listener, documents: Documents | None = None
+) -> tuple[Groups, Batch]:
+    """Fit the groups to the first batch, and assign its documents.
+
+    `documents` are those of a corpus, of which the batch is the first rows. Its views are used.
+    """
     held = held_out(table.num_rows, settings["seed"])
     kept = np.setdiff1d(np.arange(table.num_rows), held)
-    result = cluster(table.take(kept), **settings, listener=listener)
+    learned = table.take(kept) if documents is None else documents.take(kept)
+    result = cluster(learned, **settings, listener=listener)
     model = result.model.start_batches(result.views)
     names = [group.name for group in result.story.groups]
     k = len(names)
     counts = Counts([0] * k, [1] * k, [0.0] * k, first=table.num_rows)
     column = result.documents.id_column
-    tables = table.take(held), last(table, WINDOW)
+    reference = table.take(held) if documents is None else documents.take(held).table
+    tables = reference, last(table, WINDOW)
     groups = Groups(result.settings, result.reader, model, names, column, *tables, counts)
     counts.usual = share_unknown(groups.reader, groups.reference) if len(held) else 0.0
     with listener.noting_warnings():

@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from coem.checks import check_number
-from coem.io.batches import LineSource, TableSource, open_source
+from coem.io.batches import TableSource, open_source
 from coem.recipes.clustering import cluster
+from coem.recipes.documents import Documents
 from coem.recipes.listener import Listener
 from coem.recipes.settings import normal
+from coem.recipes.stream_corpus import CorpusSource
 from coem.recipes.stream_folder import StreamFolder
-from coem.recipes.stream_inputs import Inputs, Pieces
+from coem.recipes.stream_inputs import Inputs, Pieces, Source
 from coem.recipes.stream_state import Batch, Groups, first_batch
+from coem.stored import is_corpus
 from coem.text import as_arrow
 
 BATCH = 1000  # documents of a pipe
@@ -54,14 +57,14 @@ def stream(
     Parameters
     ----------
     source : path, "-" or iterable of tables
-        A file of JSON lines or CSV, standard input, or tables as `coem.cluster` takes them, each a
-        batch. Other files and folders are read as a whole.
+        A file of JSON lines or CSV, standard input, the folder of a corpus, or tables as
+        `coem.cluster` takes them, each a batch. Other files and folders are read as a whole.
     out : path, optional
         The folder that keeps the stream. If an earlier call wrote it, this one goes on from there:
         documents that were read are skipped if they come again. Without it nothing is written.
     batch : int, optional
-        Documents of a batch. By default, all that there are in a file, 1,000 of standard input, and
-        the rows of each table.
+        Documents of a batch. By default, all that there are in a file or a corpus (of a corpus, no
+        more than 1 GB of views), 1,000 of standard input, and the rows of each table.
     force : bool, default=False
         Replace the folder of another run, and begin anew.
     report : bool, default=True
@@ -113,9 +116,12 @@ def _batches(
     if groups is not None:
         so_far = f"{len(groups.names)} groups of {groups.counts.n_rows:,} documents"
         listener.note(f"the stream goes on with {so_far}")
-    work = _Work(folder, given, force, listener, inputs, groups)
-    size = BATCH if size is None and isinstance(source, str) and source == "-" else size
     opened = _opened(source, given)
+    documents = opened.documents if isinstance(opened, CorpusSource) else None
+    work = _Work(folder, given, force, listener, inputs, groups, documents)
+    if size is None and isinstance(opened, CorpusSource):
+        size = opened.usual_batch
+    size = BATCH if size is None and isinstance(source, str) and source == "-" else size
     try:
         yield from _each(Pieces(opened, inputs), size, work)
     finally:
@@ -175,12 +181,14 @@ class _Work:
     listener: Listener
     inputs: Inputs
     groups: Groups | None
+    documents: Documents | None = None  # of the corpus that is the source, if it is one
 
     def do(self, table: Any) -> tuple[Batch, BaseException | None]:
         """Learn from a batch and keep it; return it, and what is to stop the stream after it."""
         if self.groups is None:
             settings = {name: v for name, v in self.given.items() if name not in READING}
-            self.groups, found = first_batch(table, settings, self.listener)
+            about = settings, self.listener, self.documents
+            self.groups, found = first_batch(table, *about)
             if self.folder is not None:
                 self.folder.begin(self.groups, found, self.inputs, force=self.force)
             return found, None
@@ -275,9 +283,14 @@ def _checked(settings: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _opened(source: Any, given: dict[str, Any]) -> LineSource | TableSource:
+def _opened(source: Any, given: dict[str, Any]) -> Source:
     """Return where documents come from."""
     reading = {name: given[name] for name in READING}
+    if is_corpus(source):
+        given_too = next((name for name, value in reading.items() if value), None)
+        if given_too is not None:
+            raise ValueError(f"{given_too} is for files, and {source} is a corpus; leave it out")
+        return CorpusSource(source, given["id"])
     if isinstance(source, str | os.PathLike):
         return open_source(os.fspath(source), **reading)
     if not isinstance(source, Iterable):

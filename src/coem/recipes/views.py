@@ -130,7 +130,7 @@ def to_views(
         if documents.corpus is None:
             views = reader.fit_transform(table)
         else:
-            views = rows_of(documents.corpus, reader, listener)
+            views = rows_of(documents.corpus, reader, listener, documents.rows)
     if isinstance(views, Views):  # those of a corpus are looked at when a model is fitted
         for name, family in _dense(reader).items():
             as_family(family).check(views[name], name)  # while all are here: a fit may see a part
