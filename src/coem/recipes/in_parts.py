@@ -76,14 +76,10 @@ def fit_all(few: Few, data: Any, found: Any) -> Any:
     kept, job = found.estimator, few.job
     model = clone(kept)
     first = model.init
-    if hasattr(kept, "theta_"):
-        model.set_params(init=kept, checkpoint=job.part("all"))
-    else:
-        model.set_params(init=kept.cluster_centers_[kept.view_names_[-1]])
+    init = kept if hasattr(kept, "theta_") else kept.cluster_centers_[kept.view_names_[-1]]
+    model.set_params(init=init, checkpoint=job.part("all"))
     with job.listener.fitting("the fit to all rows", None), job.listener.noting_warnings():
-        model.fit(data).set_params(init=first)
-    if hasattr(kept, "theta_"):
-        model.set_params(checkpoint=None)
+        model.fit(data).set_params(init=first, checkpoint=None)
     return found.against(model, few.views)
 
 
