@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from coem.cli._options import talk_options
 from coem.cli._process import will_write
@@ -79,7 +78,7 @@ def _cluster(options: dict[str, Any], talk: Talk) -> Any:
     return cluster.run(options, Talk(quiet=talk.quiet, silent=talk.as_json))
 
 
-def _scores(found: Any, chapters: np.ndarray) -> dict[str, Any]:
+def _scores(found: Any, chapters: Any) -> dict[str, Any]:
     """Return how good the groups are that know only the words, and those of all views."""
     from sklearn.metrics import normalized_mutual_info_score
 
@@ -98,8 +97,10 @@ def _scores(found: Any, chapters: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _few_labels(views: Any, chapters: np.ndarray, seed: int) -> dict[str, Any]:
+def _few_labels(views: Any, chapters: Any, seed: int) -> dict[str, Any]:
     """Return the accuracy on modules without a label, from a few labels a chapter."""
+    import numpy as np
+
     from coem import MixtureClassifier
     from coem.recipes.defaults import TOL
     from coem.text import ScaleLength
