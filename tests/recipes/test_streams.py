@@ -356,3 +356,40 @@ def test_bad_rows_have_their_numbers_in_later_batches():
         source('[{"a": 1}]').record()
     with pytest.raises(TableError, match="UTF-16"):
         LineSource(io.BytesIO("a,b\n1,2".encode("utf-16")), "posts").record()
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "quoted"])
+def test_a_row_that_is_half_written_is_left_to_the_next_call(kind, tmp_path):
+    rows = posts(40, OLD)
+    if kind == "jsonl":
+        lines = [json.dumps(row) for row in rows]
+    else:
+        body = '"{body}\n end"' if kind == "quoted" else "{body}"
+        lines = ["id,body", *(f"{row['id']},{body.format(**row)}" for row in rows)]
+    text = "\n".join(lines)
+    file, out = tmp_path / f"posts.{kind[:5].replace('quote', 'csv')}", tmp_path / "groups"
+    # The last line is cut in a word; for "quoted" after the line end in its last cell.
+    file.write_text(text[: text.rindex("\n") + 1 if kind == "quoted" else -20])
+    heard = Listener()
+    [batch] = coem.stream(file, out=out, listener=heard, **HOW)
+    assert len(batch.ids) == 39
+    assert any("it is left to the next call" in note for note in heard.notes)
+    file.write_text(text + "\n")
+    [batch] = coem.stream(file, out=out, **HOW)
+    assert list(batch.ids) == ["p39"]
+    if kind == "jsonl":  # an object says itself that it is whole
+        file.write_text(f"{text}\n" + json.dumps(posts(1, OLD, 40)[0]))
+        assert [list(one.ids) for one in coem.stream(file, out=out, **HOW)] == [["p40"]]
+
+
+def test_two_calls_cannot_go_on_with_one_stream_at_once(tmp_path):
+    pytest.importorskip("fcntl")
+    out = tmp_path / "groups"
+    first = coem.stream([posts(40, OLD), posts(9, OLD, 40)], out=out, **HOW)
+    next(first)
+    for force in (False, True):
+        with pytest.raises(ValueError, match="is being written by another process"):
+            next(coem.stream([posts(9, OLD, 49)], out=out, force=force, **HOW))
+    assert len(list(first)) == 1
+    assert len(list(coem.stream([posts(9, OLD, 49)], out=out, **HOW))) == 1
+    assert len(labels_in(out).splitlines()) == 1 + 40 + 9 + 9

@@ -38,6 +38,14 @@ class LineSource:
         As in `coem.io.tables.read_table`, but nothing is guessed of the encoding: it is UTF-8.
     skip_bad : bool, default=False
         Leave out rows that cannot be read.
+    grows : bool, default=False
+        Somebody may be writing to the file: a last row that may not be whole is left to a later
+        call.
+
+    Attributes
+    ----------
+    left : int or None
+        The number of the row that was left, if one was.
     """
 
     def __init__(
@@ -48,8 +56,11 @@ class LineSource:
         encoding: str | None = None,
         delimiter: str | None = None,
         skip_bad: bool = False,
+        grows: bool = False,
     ) -> None:
         self.source = source
+        self.left: int | None = None
+        self._grows = grows
         self.ends_batch = False  # there is no end but that of the input
         self._file, self._encoding, self._skip_bad = file, encoding, skip_bad
         self._delimiter = delimiter
@@ -60,6 +71,21 @@ class LineSource:
 
     def record(self) -> Record | None:
         """Return the next record, or None at the end; wait for it if there is none yet."""
+        if self.left is not None:
+            return None
+        found = self._next()
+        if found is not None and self._grows and not self._is_whole(found[1]):
+            self.left = found[0]
+            return None
+        return found
+
+    def _is_whole(self, record: bytes) -> bool:
+        """Return whether a record is more than the beginning of one."""
+        if self._header is None:
+            return record.endswith(b"\n") or self._flaw_of_object(record) is None
+        return record.endswith(b"\n") and record.count(b'"') % 2 == 0
+
+    def _next(self) -> Record | None:
         if not self._started:
             self._started = True
             return self._first()
@@ -117,7 +143,7 @@ class LineSource:
         example = self._delimiter.join("x" * len(names)).encode() + b"\n"
         read_delimited(Text(header.data + example), self.source, self._delimiter, skip_bad=False)
         self._header, self._n_columns = header.data, len(names)
-        return self.record()
+        return self._next()
 
     def _read_record(self) -> bytes | None:
         """Return the next line, or for CSV all lines up to the end of a quoted cell."""
@@ -188,6 +214,8 @@ class LineSource:
 class TableSource:
     """The rows of tables, one table after the other; a batch ends where a table does."""
 
+    left = None  # rows of tables are whole
+
     def __init__(self, tables: Iterable[Any], source: str, first: int = 1) -> None:
         self.source = source
         self._tables, self._data = iter(tables), None
@@ -237,7 +265,7 @@ def open_source(
         if kind == [".tsv"]:
             how["delimiter"] = delimiter or "\t"
         file: Any = gzip.open(path, "rb") if packed else open(path, "rb")  # noqa: SIM115, read on
-        return LineSource(file, name, **how)
+        return LineSource(file, name, grows=not packed, **how)
     found = read_table(path, sheet=sheet, **how)
     return TableSource([found.data], name, found.first)
 

@@ -8,10 +8,11 @@ journal after it is cut off at the next start.
 """
 
 import os
+from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -19,6 +20,7 @@ from sklearn.pipeline import Pipeline
 
 from coem import report as pages
 from coem.io import new_file, new_folder
+from coem.io.corpus_writer import writing_in
 from coem.io.tables import table_as, write_table
 from coem.kernels import instruction_set
 from coem.models import load, save
@@ -47,6 +49,8 @@ NEXT = "model.next"
 class StreamFolder:
     """Where a stream is kept between batches, and between calls.
 
+    It is a context, inside of which no other process can go on with the stream.
+
     Parameters
     ----------
     path : path
@@ -66,6 +70,21 @@ class StreamFolder:
         self.written = {"format": "csv", "report": report, "full": False, "safe_csv": safe_csv}
         self._states: list[dict[str, Any]] = []
         self._length = 0  # bytes of the journal
+        self._held = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._hold()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._held.close()
+
+    def _hold(self) -> None:
+        """Lock the folder, if there is one."""
+        self._held.close()
+        folder = Path(os.path.realpath(self.path))
+        if folder.is_dir():
+            self._held.enter_context(writing_in(folder))
 
     # -- going on ------------------------------------------------------------------------------
 
@@ -141,6 +160,7 @@ class StreamFolder:
             self._save(folder, groups, inputs)
             os.replace(folder / NEXT, folder / MODEL)
             self._tell(folder, groups)
+        self._hold()
 
     def commit(self, groups: Groups, batch: Batch, inputs: Inputs) -> None:
         """Append a batch, and keep the state after it."""

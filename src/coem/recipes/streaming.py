@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from inspect import signature
 from numbers import Integral
@@ -111,21 +111,22 @@ def _batches(
     listener: Listener,
 ) -> Iterator[Batch]:
     """Yield the batches; the folder is complete whenever one is yielded."""
-    kept = None if folder is None or force else folder.resume()
-    groups, inputs = kept or (None, Inputs())
-    if groups is not None:
-        so_far = f"{len(groups.names)} groups of {groups.counts.n_rows:,} documents"
-        listener.note(f"the stream goes on with {so_far}")
-    opened = _opened(source, given)
-    documents = opened.documents if isinstance(opened, CorpusSource) else None
-    work = _Work(folder, given, force, listener, inputs, groups, documents)
-    if size is None and isinstance(opened, CorpusSource):
-        size = opened.usual_batch
-    size = BATCH if size is None and isinstance(source, str) and source == "-" else size
-    try:
+    with ExitStack() as held:
+        if folder is not None:
+            held.enter_context(folder)
+        kept = None if folder is None or force else folder.resume()
+        groups, inputs = kept or (None, Inputs())
+        if groups is not None:
+            so_far = f"{len(groups.names)} groups of {groups.counts.n_rows:,} documents"
+            listener.note(f"the stream goes on with {so_far}")
+        opened = _opened(source, given)
+        held.callback(opened.close)
+        documents = opened.documents if isinstance(opened, CorpusSource) else None
+        work = _Work(folder, given, force, listener, inputs, groups, documents)
+        if size is None and isinstance(opened, CorpusSource):
+            size = opened.usual_batch
+        size = BATCH if size is None and isinstance(source, str) and source == "-" else size
         yield from _each(Pieces(opened, inputs), size, work)
-    finally:
-        opened.close()
 
 
 def _each(pieces: Pieces, size: int | None, work: "_Work") -> Iterator[Batch]:
@@ -151,6 +152,11 @@ def _each(pieces: Pieces, size: int | None, work: "_Work") -> Iterator[Batch]:
             except GeneratorExit:  # nobody wants more batches
                 work.finish()
                 raise
+    if pieces.source.left is not None:
+        listener.note(
+            f"{pieces.source.source} ends within row {pieces.source.left}, or the row has no line "
+            "end; it is left to the next call"
+        )
     if work.groups is None:
         raise ValueError(f"{pieces.source.source} has no documents; a stream needs a first batch")
     work.finish()
