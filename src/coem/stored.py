@@ -1,7 +1,7 @@
 """The files of a corpus: what its manifest says of them, and arrays that are mapped when needed.
 
 A corpus may come from a stranger. So sizes and types are checked before anything is allocated or
-gone through, and no name in the manifest leads to a file: all names follow from numbers.
+read, and no name in the manifest leads to a file: all names follow from numbers.
 """
 
 import errno
@@ -253,7 +253,7 @@ def _check_regular(path: Path) -> int:
     """Refuse links and devices; return the size."""
     info = os.lstat(path)
     if not stat.S_ISREG(info.st_mode) or os.path.islink(path.parent):
-        raise ValueError(f"{path} is no regular file")
+        raise ValueError(f"{path} is not a regular file")
     return info.st_size
 
 

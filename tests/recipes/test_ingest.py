@@ -313,6 +313,14 @@ def test_groups_of_a_corpus_are_those_of_its_file(latent, here):
         assert (here / "one" / name).read_bytes() == (here / "two" / name).read_bytes()
 
 
+def test_views_that_a_corpus_cannot_get_are_not_offered(here):
+    write_table(documents(), here / "d.csv")
+    heard = [Listener(), Listener()]
+    ingest("d.csv", "c", listener=heard[0])
+    cluster("c", k=2, restarts=2, latent="none", listener=heard[1])
+    assert [any("are views if you ask" in n for n in one.notes) for one in heard] == [True, False]
+
+
 def test_what_was_decided_at_the_ingest_cannot_be_changed(here):
     write_table(documents(), here / "d.csv")
     ingest("d.csv", "c", text="body")

@@ -105,7 +105,7 @@ reading_options = options(
     click.option(
         "--delimiter",
         callback=_delimiter,
-        help=r"What parts the cells of a .csv file, if no comma; \t is a tab.",
+        help=r"Delimiter of a .csv file, if it is not a comma; \t is a tab.",
     ),
     click.option("--sheet", metavar="NAME", help="Sheet of an .xlsx file. [the first with rows]"),
     click.option(

@@ -231,6 +231,6 @@ def current_client() -> Any:
         return checked_client(default_client())
     except ValueError as error:
         raise ValueError(
-            f'engine="dask" needs a Dask client, and there is none. Make one before: {HOW}; on '
+            f'engine="dask" needs a Dask client, and there is none. Make one first: {HOW}; on '
             "this machine alone: client = Client(processes=True)"
         ) from error

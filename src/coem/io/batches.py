@@ -35,7 +35,7 @@ class LineSource:
     source : str
         What errors call it.
     encoding, delimiter : str, optional
-        As in `coem.io.tables.read_table`, but nothing is guessed of the encoding: it is UTF-8.
+        As in `coem.io.tables.read_table`, but the encoding is not guessed: it is UTF-8 by default.
     skip_bad : bool, default=False
         Leave out rows that cannot be read.
     grows : bool, default=False
@@ -188,7 +188,7 @@ class LineSource:
         if len(record) > MAX_LINE:
             raise TableError(
                 f"{self.source}, row {self._n_lines}: the row has more than {MAX_LINE:,} bytes; "
-                "it is no document, or a quote is never closed"
+                "it is too long for a document, or a quote is never closed"
             )
 
     def _flaw_of_object(self, record: bytes) -> str | None:

@@ -14,7 +14,7 @@ from coem.io.text_files import PlainText
 
 BYTES = 1 << 23  # of lines that are parsed before they are handed on
 ALL = (1 << len(COLUMNS)) - 1
-TEXT = len(COLUMNS)  # the type of a column whose values are of several
+TEXT = len(COLUMNS)  # the type of a column with values of several types
 
 
 @dataclass

@@ -84,7 +84,7 @@ class Stream:
     Attributes
     ----------
     schema : pyarrow.Schema
-        A column that one source has not is empty in its rows.
+        A column that a source does not have is empty in its rows.
     n_rows : int
     notes : list of str
     """

@@ -252,7 +252,7 @@ def _counting_from(lo: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Pieces:
-    """The rows of one view, a shard at a time; it can be gone through again."""
+    """The rows of one view, a shard at a time; they can be read again."""
 
     corpus: RowStore
     name: str

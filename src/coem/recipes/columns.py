@@ -23,7 +23,8 @@ def tell_columns(
     date = date_column(date, table.column_names)
     rows = taken_as(table.column_names, reader.views_, reasons, roles, date)
     listener.columns(HEADER, rows, reader.guesses_)
-    _tell_more(reasons or {}, listener)
+    if documents.corpus is None:  # whose views are fixed
+        _tell_more(reasons or {}, listener)
 
 
 def look_at_columns(documents: Documents, listener: Listener, *, date: str | None) -> Rows:

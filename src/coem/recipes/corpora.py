@@ -12,7 +12,7 @@ from coem.recipes.defaults import MAX_DF, MIN_DF, NGRAMS, STOP_WORDS
 from coem.recipes.listener import Listener
 from coem.typing import Array
 
-# What `ingest` decides, and what these parameters are if nobody says anything.
+# Parameters that `ingest` fixes, and their defaults.
 DECIDED = {
     "text": [],
     "views": {},

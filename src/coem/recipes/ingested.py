@@ -22,7 +22,7 @@ def check_hashing(given: dict[str, Any]) -> None:
     for name, default in {"min_df": MIN_DF, "max_df": MAX_DF, "max_features": None}.items():
         if given[name] != default:
             raise ValueError(
-                f"{name} chooses words of a vocabulary, and with hash_features there is none; "
+                f"{name} chooses words of a vocabulary, and hash_features learns none; "
                 f"leave {name} out"
             )
     given["min_df"] = 1

@@ -89,17 +89,17 @@ def ingest(
     ----------
     sources : path or list of paths
         Files and folders as `cluster` takes them, and ``"-"`` for standard input. All have the same
-        columns; a column that one of them has not is empty in its rows.
+        columns; a column that one of them does not have is empty in its rows.
     out : path
         The folder of the corpus.
     text, views, id, stop_words, min_df, max_df, max_features, ngrams : optional
         As in `cluster`. Views are made of columns: no files of vectors, and no encoders.
     label : str, optional
-        The column of the classes. It is no view.
+        The column of the classes. It does not become a view.
     hash_features : int, optional
         Put words into so many columns by a hash, as `coem.text.TextViews` does. There is no
-        vocabulary then, so that rows are gone through once less, and words that are new when rows
-        are added count, too. Columns are shared by words, and have the name of the most frequent.
+        vocabulary then: rows are read once less, and words that are new in appended rows count.
+        Several words share a column, which has the name of the most frequent one.
     append : bool, default=False
         Add the rows to the corpus in `out`. Its views and vocabularies stay as they are.
     resume : bool, default=False
@@ -139,7 +139,7 @@ def ingest(
 
 @dataclass
 class _Tables:
-    """The tables of the new shards, which can be gone through several times."""
+    """The tables of the new shards. They can be read several times."""
 
     work: Work
     shards: list[tuple[int, Files]]
@@ -152,7 +152,7 @@ class _Tables:
 
 
 class _Ingest:
-    """One ingest, in steps of which each is skipped if the journal says that it is done."""
+    """One ingest, in steps. A step that the journal has as done is skipped."""
 
     def __init__(
         self,

@@ -33,6 +33,7 @@ class CorpusSource:
         self.corpus: Corpus = self.documents.corpus
         self.source = str(self.corpus.path)
         self.ends_batch = False
+        self.left = None  # rows of a corpus are whole
         self._row = 0
         reader_of(self.corpus)  # raises if there is none
 

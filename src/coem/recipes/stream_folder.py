@@ -95,8 +95,8 @@ class StreamFolder:
         told = read_run(self.path)
         if told["verb"] != "stream":
             raise ValueError(
-                f"{self.path} is a run of coem {told['verb']}, and no stream; name another folder, "
-                "or replace it with --force"
+                f"{self.path} is a run of coem {told['verb']} and not a stream; name another "
+                "folder, or replace it with --force"
             )
         self._check_same(told)
         now = digest(self.path / MODEL)
@@ -127,8 +127,8 @@ class StreamFolder:
         size = path.stat().st_size
         if size < self._length:
             raise ValueError(
-                f"{path} has {size:,} bytes, and had {self._length:,}: somebody cut or replaced "
-                "it; put it back, or start anew with --force"
+                f"{path} has {size:,} bytes, and had {self._length:,}: it was cut or replaced; "
+                "put it back, or start anew with --force"
             )
         if size > self._length:
             with path.open("r+b") as file:

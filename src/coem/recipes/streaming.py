@@ -72,10 +72,11 @@ def stream(
     safe_csv : bool, default=False
         Put an apostrophe before cells of .csv files that a spreadsheet would run as formulas.
     listener : Listener, optional
-        Who hears of progress and notes.
+        Gets notes and progress.
     **settings
         Parameters of `coem.cluster`, for the first batch. `label`, `names_from`, `encoder`, k-means
-        and views of .npy files, inbound links and encoders are for documents that are all there.
+        and views of .npy files, inbound links and encoders need all documents at once, and are
+        refused.
 
     Yields
     ------
@@ -233,7 +234,7 @@ class _Work:
 
 @contextmanager
 def _holding(heard: list[Any]) -> Iterator[None]:
-    """Let signals wait until a batch is done: the first is kept in `heard`, a second acts."""
+    """Delay the first signal until a batch is done, and keep it in `heard`; obey a second one."""
     if threading.current_thread() is not threading.main_thread():  # signals are not its business
         yield
         return

@@ -43,7 +43,7 @@ class PartsMixin:
         Parameters
         ----------
         parts : iterable of pyarrow.Table
-            It is gone through several times, so that it is no iterator. All have the same columns.
+            It is read several times, so it must not be an iterator. All have the same columns.
 
         Returns
         -------
