@@ -9,6 +9,7 @@ from threading import Event
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from coem import (
     AspectModel,
@@ -24,7 +25,7 @@ from coem.engine import LocalEngine
 from coem.engine.sessions import WholeSession
 from coem.families import Gaussian
 from coem.kernels import threads, words
-from coem.selection import choose_k, stability
+from coem.selection import choose_k, doctor, stability
 
 LONG = 400  # rounds: a test fails, and does not hang, if nobody is stopped
 MAIN = threading.main_thread()
@@ -198,6 +199,30 @@ def test_fits_side_by_side_begin_at_most_one_more_step(compare, data, monkeypatc
     after = sum(steps.count.values())
     time.sleep(0.02)
     assert sum(steps.count.values()) == after, "a fit goes on behind the back of its caller"
+
+
+@pytest.mark.parametrize("left", [None, 2])  # in the fits to folds, and in the restarts
+def test_the_doctor_is_stopped_at_the_next_step(left, data, monkeypatch):
+    given = data["counts"], data["labels"]
+    how = {"n_splits": 2, "n_repeats": 1, "n_restarts": 2, "random_state": 0}
+    model = MixtureClassifier(max_iter=4, tol=0.0, random_state=0)
+    with monkeypatch.context() as patch:
+        whole = Steps(patch, lambda steps: None)
+        expected = doctor(clone(model), *given, **how)
+    before, last = dict(vars(model)), 5 if left is None else whole.own - left
+
+    def interrupt(steps):
+        if steps.own == last:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        steps = Steps(patch, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            doctor(model, *given, **how)
+    assert steps.own == last
+    assert vars(model) == before  # it is not fitted, and has its parameters
+    assert repr(doctor(model, *given, **how)) == repr(expected)
+    np.testing.assert_array_equal(model.fit(*given).labels_, clone(model).fit(*given).labels_)
 
 
 def test_a_helper_ends_at_the_next_item_of_its_task():

@@ -15,7 +15,7 @@ from coem import (
     RunCoupling,
     TrafficModel,
 )
-from coem.io import checkpoint, kept, read_archive, stopping, whole, write_archive
+from coem.io import _lock, checkpoint, kept, read_archive, stopping, whole, write_archive
 from coem.selection import choose_k, stability
 
 RNG = np.random.default_rng(0)
@@ -369,6 +369,26 @@ def test_a_full_disk_at_the_start_is_an_error(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         CALLS["coupled aspects"](tmp_path / "state", 1)
     assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_disk_that_has_no_room_for_the_lock_is_an_error(stopped, tmp_path, monkeypatch):
+    call, folder = CALLS["coupled aspects"], tmp_path / "state"
+    if stopped:
+        stop_at(call, folder, 4, monkeypatch)
+    before = {path.name: path.read_bytes() for path in folder.glob("*.zip")}
+
+    class Full(_lock.FileIO):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_lock, "FileIO", Full)
+        with pytest.raises(OSError, match=r"No space left on device: '.*state.\.coem-lock'"):
+            call(folder, 1)
+    assert folder.exists() == stopped
+    assert {path.name: path.read_bytes() for path in folder.glob("*")} == before
+    assert results(call(folder, 1)) == results(call(None, 1))
 
 
 # -- stops after a round ------------------------------------------------------------------------

@@ -102,8 +102,14 @@ class FolderLock:
             ) from None
         if not self._is_in_place(file):
             return False
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n".encode())
+        try:
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n".encode())
+        except OSError as error:  # the disk is full
+            self.release()
+            with suppress(OSError):  # it holds the state of a fit
+                self.folder.rmdir()
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
         return True
 
     def _open(self) -> FileIO:
