@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from coem import classify, cluster, ingest, open_corpus, topics
+from coem import classify, cluster, ingest, open_corpus, segment, topics
 from coem.cli import main
 from coem.io.row_blocks import row_blocks
 from coem.io.table_parts import write_tables
@@ -21,10 +21,11 @@ from coem.recipes.in_parts import Few, labelled_few
 from coem.recipes.labels import all_labels_of
 from coem.recipes.listener import Listener
 from coem.recipes.record import in_parts
+from coem.recipes.segmenting_parts import Names
 from coem.report.truth import compare_held_out, judged
 from coem.selection import held_out
 from coem.text import LatentDirections
-from tests.recipes.test_ingest import documents
+from tests.recipes.test_ingest import FOOD, SEA, documents
 
 FILES = "assignments.csv", "clusters.csv", "report.html"
 QUICK = {"k": 2, "restarts": 3}
@@ -232,6 +233,80 @@ def test_a_stopped_run_goes_on(large, monkeypatch):
     again = cluster("posts", **QUICK, checkpoint="state")
     assert again.assignments.probability.tolist() == whole.assignments.probability.tolist()
     assert not os.path.exists("state")
+
+
+# -- segments -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def books(tmp_path, monkeypatch):
+    """Return a corpus of documents of two or three topics, two shards of which have no text."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ingesting, "row_blocks", partial(row_blocks, rows=4))
+    rng, rows = np.random.default_rng(0), []
+    for i in range(24):
+        texts = []
+        for t in rng.permutation(3)[: 2 + i % 2]:
+            own = (SEA, FOOD, ["judge", "jury", "trial", "law", "appeal"])[t]
+            texts += [" ".join(rng.choice(own, 10)) for _ in range(rng.integers(3, 6))]
+        empty = i == 1 or 8 <= i < 16
+        rows.append({"id": f"b{i}", "body": None if empty else "\n\n".join(texts)})
+    write_table(pa.Table.from_pylist(rows), "books.parquet")
+    return ingest("books.parquet", "books", text="body")
+
+
+def test_segments_in_parts_are_those_of_memory(books, monkeypatch):
+    how = {"k": 3, "restarts": 2, "segment_length": 4}
+    one = segment("books", **how)
+    monkeypatch.setattr(corpora, "MOST", 10)
+    two = segment("books", **how)
+    assert two.notes[1:] == one.notes
+    assert two.labels.tolist() == one.labels.tolist()
+    assert list(two.assignments.id[:]) == one.assignments.id.tolist()
+    assert two.assignments.probability == pytest.approx(one.assignments.probability, abs=1e-9)
+    assert list(two.columns["document"][:]) == one.columns["document"].tolist()
+    for name in ("paragraph", "segment"):
+        assert two.columns[name].tolist() == one.columns[name].tolist()
+    cuts = [found.tables["segments.csv"].drop_columns(["probability"]) for found in (one, two)]
+    assert cuts[0].to_pylist() == cuts[1].to_pylist()
+    for name in ("documents", "cut", "paragraphs", "segments", "topics"):
+        assert two.figures[name] == one.figures[name]
+
+
+def test_a_run_of_segments_can_be_used_as_any_other(books, monkeypatch):
+    monkeypatch.setattr(corpora, "MOST", 10)
+    monkeypatch.setattr(corpora, "SHOWN", 9)
+    monkeypatch.setattr(corpora, "LEAST_SHOWN", 1)
+    program("segment", "books", "-k", 3, "--restarts", 2, "--out", "run")
+    with open("run/report.html", "rb") as file:
+        page = file.read()
+    assert b"Documents were drawn by what they hold" in page
+    program("report", "run")
+    with open("run/report.html", "rb") as file:
+        assert file.read() == page
+    assert "the same, to the last bit" in program("rerun", "run").output
+    program("predict", "run", "books", "--out", "new.csv")
+    new, old = (read_table(path).data for path in ("new.csv", "run/assignments.csv"))
+    assert new.equals(old)
+    assert "probability" in program("explain", "run", "--id", "b3#2").output
+    nobody = program("explain", "run", "--id", "x#1", code=1)
+    assert "no paragraph with the id 'x#1'" in nobody.output
+    program("name", "run", "0=First")
+    assert "First" in read_table("run/segments.csv").data.column("name").to_pylist()
+
+
+def test_names_of_paragraphs_are_made_when_they_are_asked_for():
+    ids, lengths = ["a", "b", "c", "d"], np.array([2, 0, 3, 1])
+    names = [f"{i}#{n + 1}" for i, m in zip(ids, lengths, strict=True) for n in range(m)]
+    owners = [name[0] for name in names]
+    for numbers, expected in ((True, names), (False, owners)):
+        found = Names(ids, lengths, numbers=numbers)
+        assert list(found) == expected
+        for lo in range(7):
+            for hi in range(7):
+                assert found[lo:hi] == expected[lo:hi]
+    with pytest.raises(IndexError):
+        found[6]
 
 
 # -- the parts of it ------------------------------------------------------------------------------

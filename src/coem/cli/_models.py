@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Container, Iterator
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,7 +21,7 @@ from coem.recipes.encoders import embeds_of, encoding, prepare
 from coem.recipes.in_parts import shown_of
 from coem.recipes.listener import Listener
 from coem.recipes.names import read_names
-from coem.recipes.paragraphs import Sequences, cut, read_how
+from coem.recipes.paragraphs import NoText, Sequences, cut, read_how
 from coem.recipes.record import as_table, changed_files, known_as
 from coem.recipes.run_file import MODEL, RUN, check_model, digest, read_run
 from coem.recipes.settings import READING
@@ -141,8 +142,9 @@ def parts_of(
         return
     check_no_vectors(documents, vectors)
     for lo, hi in pairwise(documents.corpus.bounds):
-        part = as_cut(saved, documents.part(lo, hi), options, Listener())
-        yield part, views_of(saved, part, vectors)
+        with suppress(NoText):  # a shard may have none, and has no paragraphs then
+            part = as_cut(saved, documents.part(lo, hi), options, Listener())
+            yield part, views_of(saved, part, vectors)
 
 
 def only(
@@ -211,8 +213,10 @@ def views_of(
 
 
 def shown_views(saved: Saved, documents: Documents, vectors: tuple[str, ...], talk: Talk) -> Any:
-    """Return the views of the documents that a page shows."""
-    if documents.in_parts and saved.paragraphs is None:
+    """Return the views of the documents that a page shows; None if they must be cut first."""
+    if documents.in_parts and saved.paragraphs is not None:
+        return None
+    if documents.in_parts:
         check_no_vectors(documents, vectors)
         documents, _ = shown_of(documents)
     return views_of(saved, documents, vectors, talk)

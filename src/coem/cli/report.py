@@ -90,8 +90,14 @@ def _write_segments(
     told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int, target: Path
 ) -> None:
     """Write the page about a run of coem segment."""
-    from coem.recipes.segmenting import page_of, segment_story
+    from coem.recipes.segmenting_parts import told_in_parts
+    from coem.recipes.segments_told import page_of, segment_story
 
+    if documents.in_parts:
+        about = saved.model, saved.reader, documents, saved.paragraphs, told["arguments"]
+        found = told_in_parts(*about, n_examples=n_examples, naming=saved.naming or None)
+        found["page"](found["story"], target)
+        return
     about = saved.model, views, saved.reader, documents
     more = {"n_examples": n_examples, "naming": saved.naming or None}
     story, cuts = segment_story(*about, told["arguments"], **more)

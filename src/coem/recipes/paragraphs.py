@@ -61,6 +61,10 @@ class Sequences(Documents):
         }
 
 
+class NoText(ValueError):
+    """Documents have no text in the columns that were named."""
+
+
 def text_columns(settings: dict[str, Any], documents: Documents, listener: Listener) -> list[str]:
     """Return the columns of text: those that were named, or those that look like it."""
     if settings["text"]:
@@ -105,8 +109,9 @@ def cut(documents: Documents, how: dict[str, Any], listener: Listener) -> Sequen
     if not found.texts:
         named = first_few(map(repr, how["columns"]))
         where = "" if how["columns"] == [TEXT] else f" in {named}"
-        raise ValueError(f"{documents.source} has no text{where}")
-    _tell(found, listener)
+        raise NoText(f"{documents.source} has no text{where}")
+    ways = Counter(way for way in found.ways if way)
+    tell_cut(ways, len(found.ways), len(found.texts), listener)
     places = [
         (name, i + 1)
         for name, n in zip(documents.ids, found.lengths.tolist(), strict=True)
@@ -141,10 +146,9 @@ def _check_columns(documents: Documents, columns: list[str]) -> None:
         )
 
 
-def _tell(found: Any, listener: Listener) -> None:
-    """Say how many documents were cut in which way."""
-    ways = Counter(way for way in found.ways if way)
-    n_documents, n_paragraphs = sum(ways.values()), len(found.texts)
+def tell_cut(ways: Counter[str], n_rows: int, n_paragraphs: int, listener: Listener) -> None:
+    """Say how many of some documents were cut in which way, and how many are empty."""
+    n_documents = sum(ways.values())
     if len(ways) == 1:
         how = f"cut {CUT[next(iter(ways))]}"
     else:
@@ -154,7 +158,7 @@ def _tell(found: Any, listener: Listener) -> None:
         for n, what in ((n_documents, "document"), (n_paragraphs, "paragraph"))
     )
     listener.note(f"{documents}, {how}: {paragraphs}")
-    empty = len(found.ways) - n_documents
+    empty = n_rows - n_documents
     if empty:
         are = "document is empty: it has" if empty == 1 else "documents are empty: they have"
         listener.note(f"{empty:,} {are} no segments")

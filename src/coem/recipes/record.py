@@ -198,10 +198,15 @@ def in_parts(assignments: Any, more: dict[str, Any] | None = None) -> Tables:
     for lo in range(0, n_rows, AT_A_TIME):
         parts = {name: values[lo : lo + AT_A_TIME] for name, values in columns.items()}
         arrays = {
-            name: pa.array(part if name == "id" else part.tolist(), kinds[name], from_pandas=True)
+            name: pa.array(_listed(part), kinds[name], from_pandas=True)
             for name, part in parts.items()
         }
         yield pa.table(arrays)
+
+
+def _listed(values: Any) -> list[Any]:
+    found: list[Any] = values if isinstance(values, list) else values.tolist()
+    return found
 
 
 def _kind(values: Any) -> Any:

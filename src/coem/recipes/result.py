@@ -48,7 +48,7 @@ class Result:
     model, reader, pipeline : estimator, TextViews, Pipeline
         The fitted model, what makes views of a table, and both: ``pipeline.predict(new_table)``.
     views : Views or Corpus
-        The views of the rows.
+        The views of the rows; None of paragraphs that do not fit in memory.
     figures : dict
         The numbers of the result, as run.json has them.
     story : coem.report.Story

@@ -4,10 +4,10 @@ import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from coem.recipes.defaults import (
     EVIDENCE,
@@ -21,13 +21,12 @@ from coem.recipes.defaults import (
     STOP_WORDS,
 )
 from coem.recipes.listener import Listener
-from coem.recipes.paragraphs import TEXT, Sequences, check_cut, cut, text_columns
-from coem.recipes.result import Job, Result, begin, story_of
-from coem.recipes.run_file import SEGMENTS
-from coem.recipes.views import check_size, n_jobs, said_stop_words, text_views
-from coem.report import read
-from coem.report.segments import tell_segments, write_segments
-from coem.segments import segments_of, topic_chain, usual_topics
+from coem.recipes.paragraphs import TEXT, check_cut, cut, text_columns
+from coem.recipes.result import Job, Result, begin
+from coem.recipes.segmenting_parts import cut_to_files, stored, told_in_parts
+from coem.recipes.segments_told import segment_files, segment_story
+from coem.recipes.views import check_size, n_filled, n_jobs, said_stop_words, text_views
+from coem.segments import topic_chain, usual_topics
 
 
 def segment(
@@ -94,31 +93,58 @@ def segment(
         segments.
     """
     job = begin("segment", dict(locals()))
-    settings, listener = job.settings, job.listener
+    settings, listener, documents = job.settings, job.listener, job.documents
+    looked_at = replace(documents, table=documents.looked_at)
     how = {
-        "columns": text_columns(settings, job.documents, listener),
+        "columns": text_columns(settings, looked_at, listener),
         "by": settings["split"],
         "words": settings["words"],
     }
+    if documents.in_parts:
+        return _in_parts(job, how)
     with job.fits():
         sequences = cut(job.documents, how, listener)
         check_cut(sequences)
         reader = text_views({**settings, "text": [TEXT], "views": {}}, sequences)
         with listener.noting_warnings():
             views = reader.fit_transform(sequences.table)
-        words = said_stop_words(reader, settings)
-        listener.note(f"{views.shape[1]:,} words that are in {min_df} paragraphs or more{words}")
-        k = settings["k"] or _choose(settings, views, listener)
-        check_size(k, views)
-        model = _fit(job, views, sequences, reader, k)
+        model = _fit(job, views, sequences.filled, reader)
         with listener.noting_warnings():
             return _result(replace(job, documents=sequences), how, reader, views, model)
 
 
+def _in_parts(job: Job, how: dict[str, Any]) -> Result:
+    """Do the same with a corpus that does not fit in memory.
+
+    Its paragraphs and their words are kept in a folder for temporary files meanwhile.
+    """
+    listener, documents = job.listener, job.documents
+    listener.note(f"{documents.source} is read a part at a time")
+    with job.fits(), TemporaryDirectory() as folder:
+        cutting = cut_to_files(documents, how, Path(folder), listener)
+        first = replace(documents, table=next(iter(cutting)), corpus=None, id_column=None)
+        reader = text_views({**job.settings, "text": [TEXT], "views": {}}, first)
+        with listener.noting_warnings():
+            corpus = stored(cutting, reader)
+        model = _fit(job, corpus, cutting.lengths[cutting.lengths > 0], reader)
+
+        def retell(naming: Any) -> dict[str, Any]:
+            about = model, reader, documents, how, job.settings
+            told = told_in_parts(*about, naming=naming)
+            n_segments = told.pop("n_segments")
+            figures = _figures(told["story"], n_segments, model, cutting.lengths, cutting.ways)
+            return {"figures": figures, **told}
+
+        with listener.noting_warnings():
+            told = retell(None)
+            own = replace(job, documents=replace(documents, ids=told["rows"].id))
+            extra = {"paragraphs": how}
+            return own.result(model, None, reader, **told, extra=extra, retell=retell)
+
+
 def _choose(settings: dict[str, Any], views: Any, listener: Listener) -> int:
     """Return the number of topics if none was asked for, and say so."""
-    filled = int((~views.empty.all(axis=1)).sum())
-    k = usual_topics(max(filled, 1), settings["segment_length"])
+    k = usual_topics(max(n_filled(views), 1), settings["segment_length"])
     listener.note(
         f"k was not given: {k} topics (a segment is expected to have "
         f"{settings['segment_length']:g} paragraphs; as many topics as segments, 2 to 40)"
@@ -126,12 +152,16 @@ def _choose(settings: dict[str, Any], views: Any, listener: Listener) -> int:
     return k
 
 
-def _fit(job: Job, views: Any, sequences: Sequences, reader: Any, k: int) -> Any:
-    """Fit the chain."""
+def _fit(job: Job, views: Any, lengths: np.ndarray, reader: Any) -> Any:
+    """Fit the chain to paragraphs of documents with these numbers of them."""
     settings, listener = job.settings, job.listener
+    words, least = said_stop_words(reader, settings), settings["min_df"]
+    listener.note(f"{views.shape[1]:,} words that are in {least} paragraphs or more{words}")
+    k = settings["k"] or _choose(settings, views, listener)
+    check_size(k, views)
     model = topic_chain(
         k,
-        len(sequences),
+        int(lengths.sum()),
         segment_length=settings["segment_length"],
         kept=reader.kept_.get(TEXT, 1.0),
         n_init=settings["restarts"],
@@ -142,7 +172,7 @@ def _fit(job: Job, views: Any, sequences: Sequences, reader: Any, k: int) -> Any
     )
     total = settings["restarts"] * settings["max_iter"]
     with listener.fitting("rounds", total, by_rounds=True), listener.noting_warnings():
-        return model.fit(views, lengths=sequences.filled).set_params(checkpoint=None)
+        return model.fit(views, lengths=lengths).set_params(checkpoint=None)
 
 
 # -- what is told ----------------------------------------------------------------------------------
@@ -155,90 +185,30 @@ def _result(job: Job, how: dict[str, Any], reader: Any, views: Any, model: Any) 
     def retell(naming: Any) -> dict[str, Any]:
         about = model, views, reader, sequences, job.settings
         story, cuts = segment_story(*about, naming=naming)
-        figures = _figures(story, cuts, model, sequences)
+        n_segments = np.bincount(cuts.topic, minlength=len(story.groups))
+        ways = Counter(way for way in sequences.ways if way)
+        figures = _figures(story, n_segments, model, sequences.lengths, ways)
         return {"figures": figures, **segment_files(story, cuts, sequences, views, reader)}
 
     extra = {"paragraphs": how}
     return job.result(model, views, reader, **retell(None), extra=extra, retell=retell)
 
 
-def segment_files(
-    story: Any, cuts: Any, sequences: Sequences, views: Any, reader: Any
+def _figures(
+    story: Any, n_segments: np.ndarray, model: Any, lengths: np.ndarray, ways: Counter[str]
 ) -> dict[str, Any]:
-    """Return what the files of a run have to say, by the fields of a result."""
-    names = [group.name for group in story.groups]
-    segments = sequences.segment_of(story.assignments.label)
-    return {
-        "story": story,
-        "columns": {**sequences.columns(), "segment": segments},
-        "tables": {SEGMENTS: segment_table(cuts, sequences.names, names)},
-        "page": page_of(cuts, sequences, views, reader),
-    }
-
-
-def segment_story(
-    model: Any,
-    views: Any,
-    reader: Any,
-    sequences: Sequences,
-    settings: dict[str, Any],
-    **more: Any,
-) -> tuple[Any, Any]:
-    """Return what there is to tell about topics and paragraphs, and the segments."""
-    # Its states are what people call topics.
-    reading = replace(read(model, views, sequences.filled), noun="topic")
-    cuts = segments_of(reading.groups, reading.proba, sequences.lengths)
-    heading = f"{sequences.called} in {len(cuts.topic):,} segments"
-    about = {"reading": reading, "heading": heading, **more}
-    return story_of(model, views, reader, sequences, settings, **about), cuts
-
-
-def page_of(cuts: Any, sequences: Sequences, views: Any, reader: Any) -> Any:
-    """Return what writes the page about segments."""
-
-    def write(story: Any, path: Path) -> Any:
-        told = tell_segments(
-            story,
-            cuts,
-            sequences.texts,
-            sequences.names,
-            counts=views[TEXT],
-            words=reader.vocabulary_[TEXT],
-        )
-        return write_segments(told, path)
-
-    return write
-
-
-def segment_table(cuts: Any, ids: list[str], names: list[str]) -> Any:
-    """Return the table of the segments; paragraphs and segments are counted from 1."""
-    return pa.table(
-        {
-            "document": [ids[d] for d in cuts.document.tolist()],
-            "segment": cuts.segment + 1,
-            "first_paragraph": cuts.first + 1,
-            "last_paragraph": cuts.last + 1,
-            "topic": np.asarray(cuts.topic, dtype=np.int64),
-            "name": [names[t] for t in cuts.topic.tolist()],
-            "probability": cuts.probability,
-        }
-    )
-
-
-def _figures(story: Any, cuts: Any, model: Any, sequences: Sequences) -> dict[str, Any]:
     """Return the numbers of the result."""
-    n_segments = np.bincount(cuts.topic, minlength=len(story.groups)).tolist()
     return {
         "k": len(story.groups),
         "objective": float(model.objective_),
         "rounds": int(model.n_iter_),
         "converged": bool(model.converged_),
-        "documents": int((sequences.lengths > 0).sum()),
-        "cut": dict(Counter(way for way in sequences.ways if way)),
-        "paragraphs": len(sequences),
-        "segments": len(cuts.topic),
+        "documents": int((lengths > 0).sum()),
+        "cut": dict(ways),
+        "paragraphs": int(lengths.sum()),
+        "segments": int(n_segments.sum()),
         "topics": [
             {"label": g.label, "name": g.name, "size": g.size, "segments": n}
-            for g, n in zip(story.groups, n_segments, strict=True)
+            for g, n in zip(story.groups, n_segments.tolist(), strict=True)
         ],
     }

@@ -240,9 +240,14 @@ def named_columns(reader: TextViews) -> dict[str, Any]:
     return {view: words for view, words in names if reader.views_[view]["kind"] not in silent}
 
 
+def n_filled(views: Any) -> int:
+    """Return how many rows are not empty in every view."""
+    return sum(int((~part.empty.all(axis=1)).sum()) for part in _parts(views))
+
+
 def check_size(k: int, views: Any) -> None:
     """Refuse more groups than there are rows with anything in them."""
-    filled = sum(int((~part.empty.all(axis=1)).sum()) for part in _parts(views))
+    filled = n_filled(views)
     if k > filled:
         raise ValueError(
             f"k={k} groups cannot be made of {filled} rows that are not empty; ask for fewer"

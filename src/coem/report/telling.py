@@ -131,7 +131,7 @@ def tell(
     )
 
 
-def assign(model, views, ids, names=None, lengths=None, naming=None):
+def assign(model, views, ids, names=None, lengths=None, naming=None, *, reading=None):
     """Return the groups of rows, with the values that `tell` gives them.
 
     Parameters
@@ -148,12 +148,14 @@ def assign(model, views, ids, names=None, lengths=None, naming=None):
         For a hidden Markov model, the number of rows of each sequence.
     naming : Naming, optional
         Names that people gave to the groups, and groups that count as one. They replace `names`.
+    reading : Reading, optional
+        What `coem.report.read` returned for this model and these rows.
 
     Returns
     -------
     assignments : Assignments
     """
-    reading = read(model, views, lengths)
+    reading = read(model, views, lengths) if reading is None else _checked(reading, views)
     if naming is not None:
         reading, names = naming.of(reading), naming.names
     return _assignments(reading, ids, names or [clean(key) for key in reading.keys])
