@@ -249,7 +249,8 @@ class Corpus(RowStore):
         if column is None:
             return None
         values = self.table(columns=[column]).column(column).to_pylist()
-        found = [None if value in (None, "") else str(value) for value in values]
+        # NaN is not equal to itself.
+        found = [None if v in (None, "") or v != v else str(v) for v in values]
         return np.array(found, dtype=object)
 
     def texts(self, rows: Array) -> list[str]:

@@ -407,3 +407,46 @@ def test_ids_are_looked_at_one_table_at_a_time():
     tables = Tables()
     assert check_ids("id", tables, None, str, None, Listener()) == "id"
     assert tables.most == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"min_df": 5}, "min_df: the first ingest to .*c has fixed its views"),
+        ({"text": "title"}, "text: the first ingest"),
+        ({"label": "tags"}, "label: the first ingest"),
+        ({"id": "none"}, "id: the first ingest"),
+        ({"hash_features": 64}, "(hash_features|min_df): the first ingest"),
+        ({"force": True}, "append adds rows to a corpus, and force"),
+    ],
+)
+def test_what_the_first_ingest_has_fixed_is_refused(params, told, here):
+    write_table(documents(30), here / "a.csv")
+    write_table(documents(5, 30), here / "b.csv")
+    ingest("a.csv", "c", text="body", label="kind")
+    with pytest.raises(ValueError, match=told):
+        ingest("b.csv", "c", append=True, **params)
+    assert len(ingest("b.csv", "c", append=True, text="body", label="kind", id="id")) == 35
+
+
+def test_sources_and_labels_that_cannot_be(here):
+    write_table(documents(30), here / "a.csv")
+    for column, what in (("id", "the ids"), ("body", "a text")):
+        with pytest.raises(ValueError, match=f"cannot be both {what} and the labels"):
+            ingest("a.csv", "c", text="body", label=column)
+    with pytest.raises(TypeError, match="sources are names of files and folders, got dict"):
+        ingest([{"body": "ship"}], "c")
+    ingest("a.csv", "c", text="body")
+    with pytest.raises(ValueError, match="c is a corpus; name the files"):
+        ingest("c", "d", text="body")
+
+
+def test_a_label_that_is_no_number_is_none(here):
+    table = pa.table({"body": ["ship sail", "oven bread"] * 2, "y": [1.0, float("nan"), None, 2.0]})
+    parquet.write_table(table, "d.parquet")
+    assert ingest("d.parquet", "c", text="body", label="y").labels.tolist() == [
+        "1.0",
+        None,
+        None,
+        "2.0",
+    ]

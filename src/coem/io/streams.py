@@ -36,6 +36,7 @@ from coem.io.tables import (
 )
 from coem.io.text_files import PlainText, fingerprint_of, plain_text, spool_stdin, unpack
 from coem.io.unpacking import TooLarge, most_unpacked
+from coem.stored import is_corpus
 
 STDIN = "-"
 FILES = 1000  # of a folder that are read before they are handed on
@@ -132,6 +133,8 @@ class Stream:
             return self._look_at_file(path, kind, "standard input", place)
         path = Path(source)
         check_there(path)
+        if is_corpus(path):
+            raise TableError(f"{source} is a corpus; name the files that it was made of")
         if path.is_dir():
             check_sheet(self._reading.sheet, ".txt", source)
             return _FolderPart(path, self._reading)

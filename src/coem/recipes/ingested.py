@@ -12,9 +12,47 @@ import pyarrow as pa
 from coem.corpus import Corpus
 from coem.io.corpus_work import CALL
 from coem.io.streams import STDIN
+from coem.recipes.corpora import DECIDED
 from coem.recipes.defaults import MAX_DF, MIN_DF
 from coem.recipes.documents import NO_IDS
 from coem.recipes.listener import Listener
+
+FIXED = {**DECIDED, "label": None, "hash_features": None}  # by the first ingest, and defaults
+
+
+def names_of(sources: Any) -> list[str]:
+    """Return the names of files and folders."""
+    names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    for name in names:
+        if not isinstance(name, str | os.PathLike):
+            raise TypeError(
+                f"sources are names of files and folders, got {type(name).__name__}; write tables "
+                "to files first"
+            )
+    return [os.fspath(name) for name in names]
+
+
+def check_appended(settings: dict[str, Any], base: Corpus) -> None:
+    """Refuse parameters that the first ingest has fixed, unless they are the same."""
+    first = base.manifest.ingests[0].get("settings", {}) if base.manifest.ingests else {}
+    now = json.loads(json.dumps({name: settings[name] for name in FIXED}))
+    for name, default in FIXED.items():
+        same = now[name] in (default, first.get(name, default))
+        if not same and now[name] != base.manifest.columns.get(name):
+            raise ValueError(
+                f"{name}: the first ingest to {base.path} has fixed its views; leave {name} out, "
+                "or ingest all documents to a new corpus"
+            )
+
+
+def check_label(label: str | None, ids: str | None, settings: dict[str, Any]) -> None:
+    """Refuse labels that are the ids, or in a view."""
+    if label is None:
+        return
+    if label == ids:
+        raise ValueError(f"column {label!r} cannot be both the ids and the labels; choose another")
+    if label in (settings["text"] or ()):
+        raise ValueError(f"column {label!r} cannot be both a text and the labels; choose another")
 
 
 def check_hashing(given: dict[str, Any]) -> None:
@@ -169,7 +207,7 @@ def _check_type(new: Any, known: Any, base: Corpus) -> None:
     if new.type != known.type and not (numbers or texts or pa.types.is_null(new.type)):
         raise ValueError(
             f"column {new.name!r} holds {new.type}, and in {base.path} it holds {known.type}; make "
-            "it the same"
+            "it the same, or ingest all documents to a new corpus"
         )
 
 

@@ -16,10 +16,13 @@ from coem.recipes.defaults import MAX_DF, MIN_DF, NGRAMS, STOP_WORDS
 from coem.recipes.documents import Documents
 from coem.recipes.ingested import (
     call_of,
+    check_appended,
     check_hashing,
     check_ids,
+    check_label,
     fitted_columns,
     id_column,
+    names_of,
     unknown_words,
 )
 from coem.recipes.labels import FOLDERS, label_column
@@ -117,14 +120,16 @@ def ingest(
         What estimators take in the place of `X`.
     """
     given = dict(locals())
-    names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    names = names_of(sources)
+    if append and force:
+        raise ValueError("append adds rows to a corpus, and force replaces it; choose one of them")
     if hash_features is not None:
         check_hashing(given)
     settings = normal({n: given[n] for n in (*SHAPING, "threads", *READING) if n in given})
     listener = Listener() if listener is None else listener
-    call = call_of(list(map(os.fspath, names)), settings, append)
+    call = call_of(names, settings, append)
     with working(Path(out), call, append=append, resume=resume, force=force) as work:
-        job = _Ingest(work, call, list(map(os.fspath, names)), settings, listener)
+        job = _Ingest(work, call, names, settings, listener)
         try:
             job.run()
         except BaseException as error:
@@ -177,6 +182,9 @@ class _Ingest:
             return
         if self.work.left:
             self.listener.note("what an ingest that was interrupted has left is removed")
+        base = self._base()
+        if base is not None:
+            check_appended(self.settings, base)
         read = self._read()
         tables = _Tables(self.work, self._shards("table"), read["label"])
         reader, files = self._fit(read, tables)
@@ -219,6 +227,7 @@ class _Ingest:
         else:
             ids = id_column(self.settings["id"], schema.names, stream.parts[0].source)
             label = self._label(stream, schema)
+            check_label(label, ids, self.settings)
         ids = check_ids(ids, tables, base, stream.place, self.settings["id"], self.listener)
         sources = [
             {"name": os.path.basename(p.source), "rows": p.n_rows, "sha256": p.fingerprint}
