@@ -61,6 +61,22 @@ def run(*arguments, **more):
     return time.perf_counter() - started
 
 
+def append_to(source, folder):
+    return run(source, folder, append=True)
+
+
+def quickest(work, source, folder):
+    """Return the least time of two tries; the load of the machine can double one."""
+    before = folder.with_name("earlier")
+    if folder.exists():
+        shutil.copytree(folder, before)
+    seconds = work(source, folder)
+    shutil.rmtree(folder)
+    if before.exists():
+        before.rename(folder)
+    return min(seconds, work(source, folder))
+
+
 def kill_until_done(arguments, more, n_kills, seconds, rng):
     """Return how many of the starts were killed."""
     killed = 0
@@ -91,9 +107,9 @@ def main():
     one, two, whole = home / "one.csv", home / "two.csv", home / "whole"
     write_documents(one, 0, given.rows)
     write_documents(two, given.rows, given.rows * 3 // 2)
-    first = run(one, whole)
+    first = quickest(run, one, whole)
     shutil.copytree(whole, home / "before")
-    second = run(two, whole, append=True)
+    second = quickest(append_to, two, whole)
     wanted, before = digests(whole), digests(home / "before")
     print(f"{given.rows:,} rows in {first:.1f} s, {given.rows // 2:,} more in {second:.1f} s")
     kills = rounds = 0
