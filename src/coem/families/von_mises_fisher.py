@@ -107,7 +107,9 @@ class VonMisesFisher(Family[VonMisesFisherTheta, VonMisesFisherStats, Matrix]):
             return X.astype(dtype, copy=False), lengths
         by = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=lengths > 0)[:, None]
         if not isinstance(X, np.ndarray):
-            return X.multiply(by).tocsr().astype(dtype), lengths
+            # NumPy 1 would multiply a single row by a single number in the precision of the row.
+            double = X.astype(np.float64, copy=False)
+            return double.multiply(by).tocsr().astype(dtype), lengths
         unit = np.zeros(X.shape, dtype)
         return np.multiply(X, by, out=unit, where=by > 0, casting="same_kind"), lengths
 
