@@ -112,7 +112,7 @@ class LinearModel:
         """Return the columns of one row of features that count, and their terms, by class."""
         columns, coef = self.weights[name]
         own = row[:, columns].tocoo()
-        places = np.asarray(own.coords[1])
+        places = np.asarray(own.col)
         return columns[places], coef[:, places].T * own.data[:, np.newaxis]
 
 

@@ -14,7 +14,7 @@ def as_responsibilities(init: Any, n_rows: int, n_components: int) -> Array:
     """Return `init` as an array whose rows sum to one; raise unless it has the right shape."""
     try:
         resp = np.asarray(init, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, NotImplementedError):  # the last from SciPy 1.12, of sparse rows
         resp = np.empty(())
     if resp.ndim == 0:
         raise ValueError(
