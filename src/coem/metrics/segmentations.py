@@ -155,8 +155,9 @@ def _first_units(values: ArrayLike, name: str, boundaries: bool) -> Array:
         return np.concatenate([[True], np.asarray(labels[1:] != labels[:-1], dtype=bool)])
     wrong = ~np.isin(labels, (0, 1))
     if labels.dtype.kind not in "biuf" or wrong.any():
+        unit = int(wrong.argmax())
         raise ValueError(
-            f"{name} is {labels[wrong.argmax()]!r} in unit {wrong.argmax()}; with boundaries=True "
+            f"{name} is {labels.tolist()[unit]!r} in unit {unit}; with boundaries=True "
             "give 1 or True for the first unit of a segment, and 0 or False for the others."
         )
     return labels.astype(bool)

@@ -90,8 +90,8 @@ def stream(
     >>> ships, bread = "captain and crew sail the ship", "flour and butter for the bread"
     >>> nights = [{"text": [ships, bread] * 5}, {"text": [bread, ships]}]
     >>> first, second = coem.stream(nights, text="text", k=2, restarts=2)
-    >>> (first.labels[:2] == second.labels[::-1]).all()
-    np.True_
+    >>> first.labels[:2].tolist() == second.labels[::-1].tolist()
+    True
     """
     check_number("batch", batch, Integral, 1, optional=True)
     given = _checked(settings)

@@ -132,13 +132,7 @@ def _digest(folder: Path) -> str:
 
 
 def full_name(name: str) -> str:
-    """Return library and model, with a folder in full; raise if it can be none.
-
-    Examples
-    --------
-    >>> full_name("model2vec:minishlab/potion-base-8M")
-    'model2vec:minishlab/potion-base-8M'
-    """
+    """Return library and model, with a folder in full; raise if it can be none."""
     library, found, rest = name.partition(":")
     told = bool(found) and library in MODULES
     place = os.path.expanduser(rest if told else name)

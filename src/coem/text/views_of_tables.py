@@ -151,8 +151,8 @@ class TextViews(
     <Views of 2 rows: 'words' (2, 6) sparse float32, 'links' (2, 2) sparse float32>
     >>> text_views.vocabulary_["links"].tolist()
     ['em', 'text']
-    >>> text_views.transform([{"title": "Words, words, words", "refs": None}])["words"].max()
-    np.float32(3.0)
+    >>> text_views.transform([{"title": "Words, words, words", "refs": None}])["words"].max().item()
+    3.0
     """
 
     def __init__(
