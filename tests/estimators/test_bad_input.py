@@ -146,7 +146,6 @@ BAD_TABLES = {
     "no columns in a view": ({"a": X, "b": X[:, :0]}, r"view 'b': Found array with 0 feature\(s\)"),
     "no views": ({}, "there must be at least one view"),
     "one dimension": (X[0], "X: Expected 2D array, got 1D array instead"),
-    "one dimension, sparse": (sp.csr_array(X[0]), "X: Expected 2D input"),
     "one dimension in a view": ({"a": X, "b": X[:, 0]}, "view 'b': Expected 2D array"),
     "three dimensions": (np.ones((3, 3, 3)), "X: Found array with dim 3"),
     "complex": (X + 1j, "X: Complex data not supported"),
@@ -163,6 +162,9 @@ BAD_TABLES = {
     "nothing": (None, "X: Expected 2D array"),
     "objects in a view": ({"a": X.astype(object)}, "view 'a': holds Python objects, not numbers"),
 }
+ONE_DIMENSION = sp.csr_array(X[0])
+if ONE_DIMENSION.ndim == 1:  # SciPy 1.12 makes a row of it
+    BAD_TABLES["one dimension, sparse"] = ONE_DIMENSION, "X: Expected 2D input"
 
 
 @pytest.mark.parametrize("case", BAD_TABLES)

@@ -38,7 +38,15 @@ def model(path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"PK", b"id,text\n1,hello\n", os.urandom(2000), pickle.dumps({"a": 1}), b"PK\x05\x06"],
+    [
+        b"",
+        b"PK",
+        b"id,text\n1,hello\n",
+        np.random.default_rng(0).bytes(2000),
+        pickle.dumps({"a": 1}),
+        b"PK\x05\x06",
+    ],
+    ids=["empty", "two bytes", "table", "noise", "pickle", "end of an archive"],
 )
 def test_no_model(content, path):
     path.write_bytes(content)

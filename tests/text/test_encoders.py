@@ -47,6 +47,12 @@ def transformers(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
 
 
+@pytest.fixture
+def static(monkeypatch):
+    """A stand-in for model2vec where names are asked for and no model is loaded."""
+    monkeypatch.setitem(sys.modules, "model2vec", ModuleType("model2vec"))
+
+
 # -- names -----------------------------------------------------------------------------------------
 
 
@@ -68,11 +74,12 @@ def test_a_folder_says_whose_it_is(tiny, tmp_path, monkeypatch, transformers):
         full_name("deep")
 
 
-def test_other_names_are_models_of_one_library(transformers):
+def test_other_names_are_models_of_one_library(transformers, static):
     assert full_name("minishlab/potion-base-8M") == "model2vec:minishlab/potion-base-8M"
     assert full_name("all-MiniLM-L6-v2") == "sentence-transformers:all-MiniLM-L6-v2"
     assert full_name("me/mine") == "sentence-transformers:me/mine"
     assert full_name("model2vec:me/mine") == "model2vec:me/mine"
+    assert full_name("model2vec:minishlab/potion-base-8M") == "model2vec:minishlab/potion-base-8M"
 
 
 def test_a_missing_library_is_said_with_the_install_line(monkeypatch, tiny):
