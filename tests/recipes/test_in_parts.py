@@ -314,13 +314,13 @@ def test_names_of_paragraphs_are_made_when_they_are_asked_for():
 
 def test_ids_are_read_when_they_are_asked_for(corpus, monkeypatch):
     monkeypatch.setattr(corpora, "AT_A_TIME", 9)
-    ids = Ids(corpus, "id")
+    ids = Ids(corpus.table(), "id")
     assert list(ids) == corpus.ids
     assert ids[3:40] == corpus.ids[3:40]
     assert (ids[-1], ids.index("d77"), len(ids)) == ("d139", 77, 140)
     assert "d5" in ids
     assert "5" not in ids
-    assert list(Ids(corpus, None))[-2:] == ["139", "140"]
+    assert list(Ids(corpus.table(), None))[-2:] == ["139", "140"]
     with pytest.raises(IndexError):
         ids[140]
     with pytest.raises(ValueError, match="no row is called 'x'"):

@@ -124,9 +124,9 @@ def shown_rows(corpus: Corpus) -> Array:
 class Ids(Sequence[str]):
     """What the rows of a corpus are called; no string of them is kept in memory."""
 
-    def __init__(self, corpus: Corpus, column: str | None) -> None:
-        self._size = len(corpus)
-        self._column = None if column is None else corpus.table(columns=[column]).column(column)
+    def __init__(self, table: Any, column: str | None) -> None:
+        self._size = table.num_rows
+        self._column = None if column is None else table.column(column)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -176,9 +176,10 @@ def place_of(corpus: Corpus) -> Any:
 def described(corpus: Corpus, id: str | None) -> dict[str, Any]:
     """Return the fields of `Documents` that follow from a corpus; `id` is a column or None."""
     in_parts = goes_in_parts(corpus)
-    found = Ids(corpus, id)
+    table = corpus.table()  # once: what is mapped is checked
+    found = Ids(table, id)
     return {
-        "table": corpus.table(),
+        "table": table,
         "source": str(corpus.path),
         "fingerprint": corpus.digest,
         "ids": found if in_parts else list(found),
