@@ -1,9 +1,15 @@
 """How the time of a round grows with the rows and with the words, and what it is that grows.
 
+    python benchmarks/growth.py                              # 40 million non-zeros at most
+    python benchmarks/growth.py --largest 2e8 --factor 14    # some 5 GB of memory
+
 Every line is a corpus of Zipf counts. The columns say where the time of a round goes, in
 nanoseconds of the processor a non-zero, of all threads together, best of several rounds: the E
 step, the M step, and one pass over the same rows that does nothing but add up their values and
 columns. The rounds are late ones: rows have planted groups, which the start knows.
+
+The exponent of a round comes with a second one, of the round less what the table of parameters
+costs, however few rows there are: the M step at zero rows by a straight line through all sizes.
 """
 
 import argparse
@@ -30,40 +36,56 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--largest", type=float, default=4e7, help="non-zeros of the last line")
     parser.add_argument("--words", type=int, default=100_000)
-    parser.add_argument("--components", type=int, default=50)
+    parser.add_argument("--components", type=int, nargs="+", default=[20, 50])
+    parser.add_argument("--factor", type=float, default=4.0, help="from one size to the next")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     print(f"{options.threads} threads, kernels for {instruction_set()}")
-    print("ns of the processor a non-zero\n")
-    print(f"words fixed: V = {options.words:,}, k = {options.components}")
-    rows_grow(options)
-    print(f"\nnon-zeros fixed: 4 M, k = {options.components}")
-    words_grow(options)
+    print("ns of the processor a non-zero")
+    for k in options.components:
+        print(f"\nwords fixed: V = {options.words:,}, k = {k}")
+        rows_grow(options, k)
+    k = options.components[-1]
+    print(f"\nnon-zeros fixed: 4 M, k = {k}")
+    words_grow(options, k)
 
 
-def rows_grow(options):
-    """Print a line for each number of rows, and the exponent between the first and the last."""
-    sizes, sums = [], []
+def rows_grow(options, k):
+    """Print a line for each number of rows, and the exponents from the first to the last."""
+    sizes, e_steps, m_steps = [], [], []
     print(HEADER)
     size = 1e6
     while size < 1.01 * options.largest:
-        X, groups = corpus(int(size / 85), options.words, options.components)
-        times = measure(X, groups, options)
+        X, groups = corpus(int(size / 85), options.words, k)
+        times = measure(X, groups, options.threads, k)
         sizes.append(X.nnz)
-        sums.append(times["E"] + times["M"])
+        e_steps.append(times["E"])
+        m_steps.append(times["M"])
         show(X, times)
-        size *= min(4.0, max(options.largest / size, 1.02))
-    slope = np.polyfit(np.log(sizes), np.log(sums), 1)[0]
-    ends = np.log(sums[-1] / sums[0]) / np.log(sizes[-1] / sizes[0])
-    print(f"growth exponent {ends:.3f} from the first to the last, {slope:.3f} through all")
+        size *= min(options.factor, max(options.largest / size, 1.02))
+    n, rounds = np.array(sizes), np.add(e_steps, m_steps)
+    # All sizes count alike: a line through the times a non-zero.
+    fixed = max(np.polyfit(1 / n, np.divide(m_steps, n), 1)[0], 0.0)
+    print(f"growth exponent of a round: {exponents(n, rounds)}")
+    print(
+        f"without {fixed * 1e3:.1f} ms of an M step at zero rows "
+        f"({fixed * 1e9 / (k * options.words):.1f} ns a cell): {exponents(n, rounds - fixed)}"
+    )
 
 
-def words_grow(options):
+def exponents(sizes, seconds):
+    """Return how times grow, in words."""
+    x, y = np.log(sizes), np.log(seconds)
+    ends = (y[-1] - y[0]) / (x[-1] - x[0])
+    return f"{ends:.3f} from the first to the last, {np.polyfit(x, y, 1)[0]:.3f} through all"
+
+
+def words_grow(options, k):
     """Print a line for each number of words, with as many rows as before."""
     print(HEADER)
     for n_words in (6_000, 25_000, 100_000, 400_000):
-        X, groups = corpus(int(4e6 / 85), n_words, options.components)
-        show(X, measure(X, groups, options))
+        X, groups = corpus(int(4e6 / 85), n_words, k)
+        show(X, measure(X, groups, options.threads, k))
 
 
 HEADER = "non-zeros     V  E step  M step  round  rows alone  table MB  rows MB  new pages a round"
@@ -108,13 +130,12 @@ def corpus(n_rows, n_words, n_groups):
     return X, groups
 
 
-def measure(X, groups, options):
+def measure(X, groups, n_threads, k):
     """Return the best times of the steps of a late round, in seconds."""
-    k = options.components
     latent = Mixture(Emissions((Multinomial(alpha=0.1),)), k)
     part, clock = Partition((X,), given=groups), Clock(0, (1.0,), 0.0)
     best = {"E": np.inf, "M": np.inf, "rows": np.inf, "table": X.shape[1] * k * 4 / 1e6}
-    with LocalEngine(options.threads):
+    with LocalEngine(n_threads):
         state = latent.infer(part, latent.unknown(), clock, None)
         theta = latent.maximise(part, latent.unknown(), 0, clock, state)
         for _ in range(REPEATS):

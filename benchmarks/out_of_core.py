@@ -73,6 +73,8 @@ def print_texts(n_rows, seed=0):
 def bound(limit):
     """Let this process have no more GiB of address space than that; 0 is no limit."""
     if limit:
+        # Arrow's own allocator would reserve 1 GiB at once; it reads this when it is imported.
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
         size = int(limit * 2**30)
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
 

@@ -311,6 +311,9 @@ double fill_pairs(const Fill& fill, const Pairs& pairs, int64_t n, T* table, int
     for (int l = 0; l < LANES; ++l) scale[l] = fill.scale[j];
     for (int64_t e = 0; e < n; e += LANES) {
         const int64_t m = e + LANES < n ? LANES : n - e;
+        for (int64_t a = e + AHEAD; a < e + AHEAD + LANES && a < n; ++a) {
+            __builtin_prefetch(table + int64_t{pairs.words[a]} * k + j, 1);
+        }
         double sums[LANES] = {};
         for (int64_t l = 0; l < m; ++l) sums[l] = pairs.sums[e + l];
         const Vec<T> cells = cells_of<T>(sums, scale, fill);
