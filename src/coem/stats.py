@@ -5,6 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from coem.kernels.sparse_sums import SparseSums
+
 
 @dataclass(frozen=True)
 class Stats:
@@ -89,6 +91,9 @@ def _join(mine: Any, other: Any) -> Any:
         return tuple(_join(a, b) for a, b in zip(mine, other, strict=True))
     if isinstance(mine, Stats):
         return mine._fieldwise(lambda name, own: _join(own, getattr(other, name)))
+    if isinstance(mine, SparseSums) or isinstance(other, SparseSums):
+        mine = mine if isinstance(mine, SparseSums) else SparseSums.of_dense(mine)
+        return mine.beside(other)
     return np.concatenate([mine, other])
 
 

@@ -33,6 +33,7 @@ void bind_aspect(nb::module_& m);
 void bind_chain(nb::module_& m);
 void bind_dense(nb::module_& m);
 void bind_pruning(nb::module_& m);
+void bind_sparse_tables(nb::module_& m);
 void bind_structure(nb::module_& m);
 void bind_words(nb::module_& m);
 

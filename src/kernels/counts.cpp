@@ -6,6 +6,7 @@
 #include "posterior.hpp"
 #include "pruning.hpp"
 #include "scores.hpp"
+#include "sparse_tables.hpp"
 #include "sums.hpp"
 
 namespace coem::COEM_ISA {
@@ -16,7 +17,9 @@ template <class T> const Kernels<T>& table() {
                                 sum_lists<T>,       move_rows<T>, accumulate_tile<T>,
                                 fill_table<T>,      set_bounds,   rises<T>,
                                 chances<T>,         touch<T>,     collect,
-                                fill_nothing<T>,    fill_pairs<T>, table_sum<T>};
+                                fill_nothing<T>,    fill_pairs<T>, table_sum<T>,
+                                sparse_scores<T>,   count_words,  sum_words<T>,
+                                fill_sparse<T>};
     return all;
 }
 template const Kernels<float>& table<float>();

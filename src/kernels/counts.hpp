@@ -112,6 +112,33 @@ struct Pairs {
     double* sums;
 };
 
+// Responsibilities of rows: those of row i are the entries from offsets[i] on.
+template <class T>
+struct RowLists {
+    const std::int64_t* offsets;
+    const std::int32_t* components;
+    const T* values;
+};
+
+// Sums of words: those of word w are the pairs from offsets[w] on, by component, in order.
+struct WordSums {
+    const std::int64_t* offsets;
+    const std::int32_t* components;
+    const double* sums;
+};
+
+// A table (k, V) most of whose cells are those of words that a component has not seen.
+template <class T>
+struct SparseTable {
+    const double* unseen;           // (k): such a cell
+    const std::int32_t* places;     // (V): where a word is in `common`, or -1
+    T* common;                      // (n_common, k): all cells of words that most components have
+    const std::int64_t* offsets;    // (V + 1): the cells of other words, one word after the other
+    std::int32_t* components;
+    T* cells;
+    std::int64_t k;
+};
+
 template <class T>
 struct Kernels {
     // out (n, k) = X table^T. A table (V, k) holds the components of a word side by side, and has
@@ -165,6 +192,20 @@ struct Kernels {
                          std::int64_t j);
     // sum of the cells lo <= c < hi
     double (*table_sum)(const T* table, std::int64_t lo, std::int64_t hi);
+    // out (n, k) = X table^T
+    void (*sparse_scores)(const Csr&, const SparseTable<T>&, double* out);
+    // entries (V) += in how many rows each word is; pairs (V) += how many components these have
+    void (*count_words)(const Csr&, const std::int64_t* offsets, std::int64_t* entries,
+                        std::int64_t* pairs);
+    // sums of some words: found (n words) = how many components each has, which fill `components`
+    // and `sums`, one word after the other; the words are in `entries` (n words) rows; returns the
+    // number of pairs
+    std::int64_t (*sum_words)(const Csr&, const RowLists<T>&, Words, const std::int64_t* entries,
+                              std::int64_t k, std::int64_t* found, std::int32_t* components,
+                              double* sums);
+    // cells of the words lo <= w < hi; sums below `least` are those of unseen words
+    void (*fill_sparse)(const WordSums&, const Fill&, double least, std::int64_t lo,
+                        std::int64_t hi, const SparseTable<T>&);
 };
 
 template <class T> const Kernels<T>& kernels();  // the fastest that this machine can run

@@ -302,6 +302,7 @@ NB_MODULE(_compiled, m) {
     coem::bind_chain(m);
     coem::bind_dense(m);
     coem::bind_pruning(m);
+    coem::bind_sparse_tables(m);
     coem::bind_structure(m);
     coem::bind_words(m);
 }

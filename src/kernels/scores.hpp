@@ -30,8 +30,8 @@ inline void add_part(const Vec<float>& part, Half<double>* total) {
 
 // Sums of N vectors of components, kept in registers over the words of the row. A run of words is
 // summed in T and the runs in double, so that a long row costs no digits.
-template <class T, int N>
-void score_units(const Rows<T>& row, const T* table, int64_t k, double* out) {
+template <class T, int N, class Row = Rows<T>>
+void score_units(const Row& row, const T* table, int64_t k, double* out) {
     constexpr int WIDE = sizeof(Part<T>) / sizeof(T);
     constexpr int PARTS = N * LANES / WIDE;
     const int32_t* const index = row.index;
@@ -62,8 +62,8 @@ void score_units(const Rows<T>& row, const T* table, int64_t k, double* out) {
     std::memcpy(out, total, sizeof total);
 }
 
-template <class T>
-void score_row(const Rows<T>& row, const T* table, int64_t k, double* out) {
+template <class T, class Row = Rows<T>>
+void score_row(const Row& row, const T* table, int64_t k, double* out) {
     int64_t units = (k + LANES - 1) / LANES;
     while (units > 0) {
         // Even shares, so that 13 vectors go as 7 + 6 and not as 8 + 5.

@@ -36,6 +36,7 @@ from coem.kernels.one_hot import OneHot
 
 FAMILY_CASES: list[Family] = [
     *(Multinomial(alpha) for alpha in (1.0, 0.1, 0.0)),
+    *(Multinomial(alpha, dense_cells=0) for alpha in (1.0, 0.1, 0.0)),
     *(Bernoulli(alpha) for alpha in (1.0, 0.1, 0.0)),
     *(Categorical(alpha) for alpha in (1.0, 0.1, 0.0)),
     Categorical(levels=(2, 5)),

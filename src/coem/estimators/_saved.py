@@ -21,6 +21,7 @@ from coem.families.base import AnyFamily, Family
 from coem.io.loaded import is_dict_of, is_table_of, need, widths_of
 from coem.io.packing import flat_theta
 from coem.io.registry import register
+from coem.kernels.sparse_tables import SparseTable
 from coem.online import Running
 from coem.protocols import AdditiveLatent
 from coem.records import Records
@@ -76,7 +77,8 @@ def _check_theta(family: AnyFamily, theta: Theta, width: int, k: int, view: str)
     need(isinstance(family, Family), f"the family of view {view!r}")
     need(family.theta_type is None or type(theta) is family.theta_type, what)
     parts = flat_theta((theta,))
-    arrays = all(isinstance(part, np.ndarray) and part.shape[:1] == (k,) for part in parts)
+    kinds = np.ndarray | SparseTable
+    arrays = all(isinstance(part, kinds) and part.shape[:1] == (k,) for part in parts)
     # Check the width first, so that a damaged file cannot ask for a huge row.
     need(arrays and width <= max(part.size for part in parts), what)
     row = family.encode(family.check(np.zeros((1, width)), view))

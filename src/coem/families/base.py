@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 
+from coem.kernels.sparse_tables import SparseTable
 from coem.stats import Stats
 from coem.typing import Array, Matrix, MatrixT, Rng, Theta, is_sparse
 from coem.views import RowError
@@ -149,8 +150,22 @@ class Family(ABC, Generic[ThetaT, StatsT, MatrixT]):
         """
         return False
 
-    def score_table(self, theta: ThetaT) -> Array | None:
+    def lists_words(self, n_components: int, n_features: int) -> bool:
+        """Return whether parameters of this shape would be too large as dense tables.
+
+        They are `kernels.sparse_tables.SparseTable` then. Starts make no dense tables either.
+        """
+        return False
+
+    @property
+    def dense(self) -> Self:
+        """The same family with dense tables, whatever their size."""
+        return self
+
+    def score_table(self, theta: ThetaT) -> Any:
         """Return the table (n_components, n_features) whose product with a row is `log_prob`.
+
+        It may be a `kernels.sparse_tables.SparseTable`.
 
         Rows must be CSR and not negative, and `stats` and `maximise` also take a
         `kernels.row_lists.RowLists` in place of an (n, k) array. A mixture with many components
@@ -264,6 +279,8 @@ def each_piece(function: Callable[[Matrix], Found], pieces: Iterable[Matrix]) ->
 def stack(parts: Sequence[ThetaT]) -> ThetaT:
     """Join the parameters of several mixtures to those of one mixture."""
     first: Any = parts[0]
+    if any(isinstance(part, SparseTable) for part in parts):
+        return cast(ThetaT, SparseTable.stacked(cast(Any, parts)))
     if isinstance(first, tuple):
         fields = zip(*cast(Any, parts), strict=True)
         return cast(ThetaT, type(first)(*(np.concatenate(field) for field in fields)))

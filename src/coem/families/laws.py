@@ -312,7 +312,7 @@ def _feature_probs(case: Case, rng: Rng) -> None:
     """Require one row per component of finite non-negative numbers, if there are any."""
     probs = case.family.feature_probs(case.theta)
     _finite("feature_probs", probs)
-    good = probs is None or (len(probs) == case.k and bool(np.all(probs >= 0)))
+    good = probs is None or (len(probs) == case.k and bool(np.all(np.asarray(probs) >= 0)))
     _expect(good, "feature_probs has negative values, or not one row a component")
 
 

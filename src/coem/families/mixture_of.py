@@ -111,8 +111,8 @@ class MixtureOf(Family[MixtureOfTheta, MixtureOfStats, Matrix]):
 
     @property
     def inner(self) -> AnyFamily:
-        """The family of the inner components."""
-        return cast(AnyFamily, self.family)
+        """The family of the inner components, with dense tables, which are read component-wise."""
+        return cast(AnyFamily, self.family).dense
 
     @property
     def exact(self) -> bool:

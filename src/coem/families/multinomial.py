@@ -2,27 +2,33 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from numbers import Real
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from coem.families.base import each_piece
 from coem.families.counts import CountFamily
-from coem.kernels import counts
+from coem.kernels import counts, sparse_tables
+from coem.kernels.sparse_sums import SparseSums
+from coem.kernels.sparse_tables import DENSE_CELLS, SparseTable
 from coem.stats import Stats
 from coem.typing import CSR, Array, Matrix, Resp, Rng, is_sparse
+
+Table: TypeAlias = Any
+"""Log probabilities: a table, or a `SparseTable`, which can be used like one."""
 
 
 @dataclass(frozen=True)
 class MultinomialStats(Stats):
     """Expected counts."""
 
-    counts: Array  # (n_components, n_features)
+    counts: Any  # (n_components, n_features), an array or `SparseSums`
 
 
 @dataclass(frozen=True)
-class Multinomial(CountFamily[Array, MultinomialStats]):
+class Multinomial(CountFamily[Table, MultinomialStats]):
     r"""Counts of words; each component draws its words from one distribution.
 
     Parameters
@@ -34,6 +40,11 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
         Precision of the parameters. Set by the estimators.
     length : float, optional
         Mean row sum of the rows that `sample` draws. Set by the estimators from the data.
+    dense_cells : float, default=2**28
+        The most cells, components times features, that parameters have as a dense table. Larger
+        tables list the words of each component: all words that it has not seen have the same
+        probability. The densities are the same up to rounding. Expected counts below 1e-6 `alpha`
+        then count as zero, because float32 does not show them.
 
     Notes
     -----
@@ -46,6 +57,22 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
     """
 
     length: float | None = None
+    dense_cells: float = DENSE_CELLS
+
+    def __post_init__(self) -> None:
+        """Raise unless the hyper-parameters are numbers of 0 or more."""
+        super().__post_init__()
+        if not (isinstance(self.dense_cells, Real) and self.dense_cells >= 0):
+            raise ValueError(f"dense_cells must be a number of 0 or more, got {self.dense_cells!r}")
+
+    def lists_words(self, n_components: int, n_features: int) -> bool:
+        """Return whether a table has so many cells that it lists the words of components."""
+        return n_components * n_features > self.dense_cells
+
+    @property
+    def dense(self) -> Self:
+        """The same family with dense tables, whatever their size."""
+        return self if self.dense_cells == np.inf else replace(self, dense_cells=np.inf)
 
     def bind_pieces(self, pieces: Iterable[Matrix], dtype: Any) -> Self:
         """Return the family with the requested precision and the mean length of the rows."""
@@ -57,34 +84,41 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
             total, n_rows = total + own, n_rows + n_own
         return replace(bound, length=float(total / n_rows))
 
-    def log_prob(self, X: CSR, theta: Array) -> Array:
+    def log_prob(self, X: CSR, theta: Table) -> Array:
         """Return log p(x | component), of shape (n_rows, n_components)."""
-        return counts.scores(X, theta)
+        return theta.scores(X) if _is_sparse(theta) else counts.scores(X, theta)
 
-    def score_table(self, theta: Array) -> Array:
+    def score_table(self, theta: Table) -> Table:
         """Return the parameters: they are such a table."""
         return theta
 
     def stats(self, X: CSR, resp: Resp) -> MultinomialStats:
         """Return the expected counts."""
+        if self.lists_words(resp.shape[1], X.shape[1]):
+            return MultinomialStats(SparseSums.of(X, resp))
         return MultinomialStats(counts.accumulate(X, resp))
 
     def add_stats(
-        self, total: MultinomialStats, X: CSR, resp: Resp, theta: Array | None
+        self, total: MultinomialStats, X: CSR, resp: Resp, theta: Table | None
     ) -> MultinomialStats:
-        """Return ``total + stats(X, resp)`` without a table for these rows."""
+        """Return ``total + stats(X, resp)``; a dense table needs no other for these rows."""
+        if _is_sparse(total.counts):
+            return total + self.stats(X, resp)
         return MultinomialStats(counts.accumulate(X, resp, total.counts))
 
-    def estimate(self, stats: MultinomialStats) -> Array:
+    def estimate(self, stats: MultinomialStats) -> Table:
         """Return the log of the normalised expected counts and pseudo-counts."""
-        return counts.log_table(stats.counts, self.alpha, self.precision)
+        log_table = sparse_tables.log_table if _is_sparse(stats.counts) else counts.log_table
+        return log_table(stats.counts, self.alpha, self.precision)
 
-    def maximise(self, X: CSR, resp: Resp, theta: Array | None = None) -> Array:
+    def maximise(self, X: CSR, resp: Resp, theta: Table | None = None) -> Table:
         """Return ``estimate(stats(X, resp))`` without a table of all counts."""
+        if self.lists_words(resp.shape[1], X.shape[1]):
+            return self.estimate(self.stats(X, resp))
         return counts.maximise(X, resp, self.alpha, self.precision)
 
     def log_prob_without(
-        self, X: CSR, own: Array, stats: MultinomialStats, theta: Array | None = None
+        self, X: CSR, own: Array, stats: MultinomialStats, theta: Table | None = None
     ) -> Array:
         """Return log p(x | component) of rows, each under parameters without its own counts."""
         X = sp.csr_matrix(X, dtype=np.float64, copy=True)
@@ -102,25 +136,32 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
             out[i] = logs @ times
         return out
 
-    def log_prior(self, theta: Array) -> float:
+    def log_prior(self, theta: Table) -> float:
         """Return the log density of the Dirichlet prior, up to a constant."""
-        return self.alpha * counts.table_sum(theta) if self.alpha else 0.0
+        if not self.alpha:
+            return 0.0
+        return self.alpha * (theta.total() if _is_sparse(theta) else counts.table_sum(theta))
 
-    def start(self, pooled: MultinomialStats, n_components: int, rng: Rng) -> Array:
+    def start(self, pooled: MultinomialStats, n_components: int, rng: Rng) -> Table:
         """Return random distributions near that of all rows; frequent features vary less.
 
         They are like those of an M step on rows that are assigned at random: the expected count of
         a feature in a component has a relative spread of one over the root of that count.
         """
-        share = np.maximum(pooled.counts[0] / n_components, 1e-3)
+        total = np.asarray(pooled.counts)[0]
+        if self.lists_words(n_components, len(total)):
+            return self.estimate(MultinomialStats(_random_sums(total, n_components, rng)))
+        share = np.maximum(total / n_components, 1e-3)
         theta = counts.new_table(n_components, share.size, self.precision)
         for row in theta:  # all rows at once would take twice the memory of a table
             row[:] = counts.log_table(rng.standard_gamma(share)[np.newaxis], self.alpha, float)[0]
         return theta
 
-    def sample(self, theta: Array, labels: Array, rng: Rng) -> CSR:
+    def sample(self, theta: Table, labels: Array, rng: Rng) -> CSR:
         """Return rows of Poisson length, each drawn from its component."""
         lengths = rng.poisson(100.0 if self.length is None else self.length, size=len(labels))
+        if _is_sparse(theta):
+            return _sample_sparse(theta, labels, lengths, rng)
         prob = np.exp(np.asarray(theta, dtype=np.float64))
         prob /= prob.sum(axis=1, keepdims=True)
         rows = [_draw(n, prob[j], rng) for n, j in zip(lengths, labels, strict=True)]
@@ -131,16 +172,16 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
         drawn: CSR = sp.csr_matrix((counted, words, indptr), shape=shape)
         return drawn
 
-    def feature_probs(self, theta: Array) -> Array:
+    def feature_probs(self, theta: Table) -> Table:
         """Return p(feature | component)."""
-        return np.exp(np.asarray(theta, dtype=np.float64))
+        return theta.exp() if _is_sparse(theta) else np.exp(np.asarray(theta, dtype=np.float64))
 
-    def terms(self, X: CSR, theta: Array) -> tuple[Array, Array, Array]:
+    def terms(self, X: CSR, theta: Table) -> tuple[Array, Array, Array]:
         """Return count times log probability for each feature of the row."""
         words = np.asarray(theta[:, X.indices], dtype=np.float64).T
         return X.indices, X.data[:, np.newaxis] * words, np.zeros(theta.shape[0])
 
-    def n_parameters(self, theta: Array) -> int:
+    def n_parameters(self, theta: Table) -> int:
         """Return the number of free probabilities."""
         k, n_features = theta.shape
         return int(k * (n_features - 1))
@@ -149,6 +190,41 @@ class Multinomial(CountFamily[Array, MultinomialStats]):
 def _total(X: Matrix) -> tuple[float, int]:
     """Return the sum of all counts, and the number of rows."""
     return (X.data if is_sparse(X) else X).sum(), X.shape[0]  # X.sum() may merge duplicates
+
+
+def _is_sparse(values: Any) -> bool:
+    return isinstance(values, SparseTable | SparseSums)
+
+
+def _random_sums(total: Array, k: int, rng: Rng) -> SparseSums:
+    """Return the counts of each feature divided among the components at random.
+
+    The counts of a frequent feature are Gamma numbers, as those of a dense start. Those of a rare
+    one are a Poisson number of ones, each given to a component.
+    """
+    often = np.flatnonzero(total >= k)
+    rare = np.flatnonzero((total > 0) & (total < k))
+    words = np.repeat(rare, rng.poisson(total[rare]))
+    owners = rng.integers(k, size=len(words))
+    many = rng.standard_gamma(total[often, np.newaxis] / k, size=(len(often), k))
+    values = np.concatenate([np.ones(len(words)), many.ravel()])
+    words = np.concatenate([words, np.repeat(often, k)])
+    owners = np.concatenate([owners, np.tile(np.arange(k), len(often))])
+    return SparseSums.of_words(sp.csr_matrix((values, (words, owners)), shape=(len(total), k)))
+
+
+def _sample_sparse(theta: SparseTable, labels: Array, lengths: Array, rng: Rng) -> CSR:
+    """Return rows of given lengths; the probabilities of one component exist at a time."""
+    words, offsets = np.empty(lengths.sum(), np.int64), np.cumsum([0, *lengths])
+    for j in np.unique(labels):
+        edges = np.cumsum(np.exp(theta[int(j)].astype(np.float64)))
+        for i in np.flatnonzero(labels == j):
+            drawn = rng.random(lengths[i]) * edges[-1]
+            words[offsets[i] : offsets[i + 1]] = np.searchsorted(edges, drawn, side="right")
+    shape = len(labels), theta.shape[1]
+    rows: CSR = sp.csr_matrix((np.ones(len(words)), words, offsets), shape=shape)
+    rows.sum_duplicates()
+    return rows
 
 
 def _draw(length: int, prob: Array, rng: Rng) -> tuple[Array, Array]:

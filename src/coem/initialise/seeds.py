@@ -9,6 +9,8 @@ from coem.kernels import counts
 from coem.typing import Array, Matrix, Rng, is_sparse
 
 TIE, TIE_OF_SINGLE = 1e-9, 1e-6  # two distances that differ by less count as equal
+CELLS = 1 << 27  # of seeds as dense rows: 1 GB in double precision
+LEAST_SEEDS = 8  # at a time: a kernel has so many side by side
 SAME = 1e-12  # two rows with a smaller squared distance count as equal
 
 
@@ -34,11 +36,30 @@ class Distances:
 
     def nearest(self, seeds: Array) -> Array:
         """Return the number of the nearest seed for every row; a seed is nearest to itself."""
-        apart = self.to(seeds)
-        # The first of equally near seeds: rounding must not decide between them.
-        labels = self.is_nearer(apart.min(axis=1, keepdims=True), apart).argmin(axis=1)
+        n_features = max(X.shape[1] for X, _ in self.views)
+        step = max(CELLS // n_features, LEAST_SEEDS)
+        if len(seeds) <= step:
+            apart = self.to(seeds)
+            # The first of equally near seeds: rounding must not decide between them.
+            labels = self.is_nearer(apart.min(axis=1, keepdims=True), apart).argmin(axis=1)
+        else:
+            labels = self._nearest(seeds, step)
         labels[seeds] = np.arange(len(seeds))  # even if two seeds are equal, each has a row
         return np.asarray(labels)
+
+    def _nearest(self, seeds: Array, step: int) -> Array:
+        """Return the number of the nearest seed for every row; some seeds at a time are dense."""
+        starts = range(0, len(seeds), step)
+        best = np.full((len(self.there), 1), np.inf)
+        for lo in starts:
+            near = self.to(seeds[lo : lo + step]).min(axis=1, keepdims=True)
+            np.minimum(best, near, out=best)
+        labels = np.full(len(self.there), -1)
+        for lo in starts:
+            as_near = ~self.is_nearer(best, self.to(seeds[lo : lo + step]))
+            first = (labels < 0) & as_near.any(axis=1)
+            labels[first] = lo + as_near[first].argmax(axis=1)
+        return labels
 
     def is_nearer(self, one: Array, other: Array) -> Array:
         """Return where a distance is smaller than another one, by more than rounding."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from coem.em import Result, em
@@ -30,6 +31,7 @@ from coem.typing import CSR, Array, Matrix, Rng, is_sparse
 BEGINNINGS = 8
 FIRST_ROUNDS = 3  # for each beginning
 MORE_ROUNDS = 7  # for the best beginning
+CELLS = 1 << 26  # of the means of a view whose parameters are no dense table: 0.5 GB of sums
 
 
 class Found(NamedTuple):
@@ -49,10 +51,15 @@ def spherical(model: Mixture, part: Partition) -> Callable[[Rng], Array]:
     multi-view k-means of Bickel & Scheffer (2004, Sec. 4.3).
     """
     pairs = enumerate(zip(model.emissions.families, part.views, strict=True))
+    k = model.n_components
     families, rows = zip(
-        *(rescaled(family, X, part.view_weight(v)) for v, (family, X) in pairs), strict=True
+        *(
+            rescaled(family, _fitting(family, X, k), part.view_weight(v))
+            for v, (family, X) in pairs
+        ),
+        strict=True,
     )
-    seen, k = Partition(rows, part.empty, part.weight), model.n_components
+    seen = Partition(rows, part.empty, part.weight)
     distances = Distances([(X, squares_of(X)) for X in rows], part.empty)
     # A view that is empty in all rows must not change what is drawn.
     told = [X for v, X in enumerate(rows) if part.empty is None or not part.empty[:, v].all()]
@@ -155,6 +162,23 @@ def rescaled(family: AnyFamily, X: Matrix, weight: Array | None) -> tuple[AnyFam
     if family.nonnegative and is_sparse(X):
         return VonMisesFisher(1.0), _tf_idf(X, mass)
     return Gaussian("unit"), _standardised(X, mass)
+
+
+def _fitting(family: AnyFamily, X: Matrix, k: int) -> Matrix:
+    """Return rows whose k means can be dense: if need be the words that most of the rows have."""
+    n_most = max(CELLS // k, 1)
+    if not (is_sparse(X) and family.lists_words(k, X.shape[1]) and X.shape[1] > n_most):
+        return X
+    frequency = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
+    most = np.sort(np.argsort(-frequency, kind="stable")[:n_most])
+    places = np.full(X.shape[1], -1, dtype=np.int32)
+    places[most] = np.arange(n_most)
+    kept = places[X.indices]
+    there = kept >= 0
+    offsets = np.append(0, np.cumsum(there))[X.indptr]
+    # By hand: SciPy takes columns one row after the other, in an order that depends on the rows.
+    fitting: CSR = sp.csr_matrix((X.data[there], kept[there], offsets), shape=(X.shape[0], n_most))
+    return fitting
 
 
 def _tf_idf(X: CSR, mass: Array) -> CSR:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from coem.kernels.aspect import new_table
+from coem.kernels.sparse_tables import SparseTable
 from coem.latent.aspect import AspectTheta
 from coem.latent.chain import Chain, ChainTheta
 from coem.latent.emissions import Emissions
@@ -16,6 +17,8 @@ from coem.latent.sphere import Concepts, LazyConcepts
 from coem.latent.traffic import TrafficTheta
 from coem.protocols import Theta as ThetaT
 from coem.typing import Array, Theta
+
+SPARSE = "sparse."  # before the numbers of the arrays of a sparse table
 
 
 class Packing(Protocol[ThetaT]):
@@ -194,25 +197,36 @@ def _as_table(values: Array, n_rows: int, k: int, dtype: Any) -> Array:
     return table
 
 
-def flat_theta(params: Iterable[Theta]) -> list[Array]:
-    """Return the arrays of the parameters of some views as one list."""
+def flat_theta(params: Iterable[Theta]) -> list[Any]:
+    """Return the arrays of the parameters of some views as one list; some may be sparse tables."""
     return [part for theta in params for part in (theta if isinstance(theta, tuple) else (theta,))]
 
 
 def _pack_views(params: Sequence[Theta]) -> dict[str, Array]:
-    parts = [(v, i, part) for v, own in enumerate(params) for i, part in _numbered_parts(own)]
-    return {f"{v}.{i}": part for v, i, part in parts}
-
-
-def _numbered_parts(theta: Theta) -> list[tuple[int, Array]]:
-    return list(enumerate(flat_theta((theta,))))
+    arrays: dict[str, Array] = {}
+    for v, own in enumerate(params):
+        if isinstance(own, SparseTable):
+            arrays |= {f"{v}.{SPARSE}{i}": part for i, part in enumerate(own.parts)}
+        else:
+            arrays |= {f"{v}.{i}": part for i, part in enumerate(flat_theta((own,)))}
+    return arrays
 
 
 def _unpack_views(emissions: Emissions, arrays: dict[str, Array]) -> tuple[Theta, ...]:
     return tuple(
-        family.restore([arrays[key] for key in _numbered(arrays, f"{v}.")])
-        for v, family in enumerate(emissions.families)
+        family.restore(_parts_of(arrays, v)) for v, family in enumerate(emissions.families)
     )
+
+
+def _parts_of(arrays: dict[str, Array], v: int) -> list[Any]:
+    """Return what the parameters of a view consist of."""
+    prefix = f"{v}.{SPARSE}"
+    sparse = _numbered(arrays, prefix)
+    if not sparse:
+        return [arrays[key] for key in _numbered(arrays, f"{v}.")]
+    table = SparseTable(*(arrays[key] for key in sparse))
+    table.check()
+    return [table]
 
 
 def _check_lengths(tables: Sequence[Array], k: int) -> None:

@@ -15,6 +15,8 @@ from coem.families.gaussian import GaussianStats, GaussianTheta
 from coem.families.mixture_of import MixtureOfStats, MixtureOfTheta
 from coem.families.multinomial import MultinomialStats
 from coem.families.von_mises_fisher import VonMisesFisherStats, VonMisesFisherTheta
+from coem.kernels.sparse_sums import SparseSums
+from coem.kernels.sparse_tables import SparseTable
 from coem.latent.aspect import Aspects
 from coem.latent.chain import ChainStats
 from coem.latent.markov import MarkovStats
@@ -132,3 +134,5 @@ for _cls in (
 ):
     register(_cls)
 register(SavedRowCoupling, name="RowCoupling")
+register(SparseTable, check=SparseTable.check)
+register(SparseSums, check=SparseSums.check)

@@ -133,6 +133,53 @@ def fill_pairs(
     words: Array, sums: Array, alpha: float, scale: Array, floor: float, j: int, table: Array
 ) -> float: ...
 def table_sum(table: Array, lo: int, hi: int) -> float: ...
+def sparse_scores(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    unseen: Array,
+    places: Array,
+    common: Array,
+    offsets: Array,
+    components: Array,
+    cells: Array,
+    out: Array,
+) -> None: ...
+def count_words(
+    indptr: Array, indices: Array, data: Array, offsets: Array, entries: Array, pairs: Array
+) -> None: ...
+def sum_words(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    offsets: Array,
+    components: Array,
+    values: Array,
+    lo: int,
+    sorted: bool,
+    entries: Array,
+    k: int,
+    found: Array,
+    owners: Array,
+    sums: Array,
+) -> int: ...
+def fill_sparse(
+    from_offsets: Array,
+    owners: Array,
+    sums: Array,
+    alpha: float,
+    scale: Array,
+    floor: float,
+    least: float,
+    lo: int,
+    hi: int,
+    unseen: Array,
+    places: Array,
+    common: Array,
+    offsets: Array,
+    components: Array,
+    cells: Array,
+) -> None: ...
 def agglomerate(
     cells: Array, linkage: int, children: Array, distances: Array, sizes: Array
 ) -> None: ...

@@ -40,6 +40,8 @@ def again_a_table(values: Array) -> Array:
 
     That is what a table becomes when it is pickled.
     """
+    if not isinstance(values, np.ndarray):
+        return values  # a sparse table lays itself out
     return as_table(values) if values.ndim == 2 and values.flags.f_contiguous else values
 
 

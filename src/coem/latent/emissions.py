@@ -1,7 +1,7 @@
 """Emissions: one family per view, from hidden components to rows."""
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -60,15 +60,14 @@ class Emissions:
             log_prob[blank] = 0.0
         return log_prob
 
-    def score_table(self, params: tuple[Theta | None, ...]) -> Array | None:
+    def score_table(self, params: tuple[Theta | None, ...]) -> Any:
         """Return the table whose product with rows is `log_prob`, if there is one view that has it.
 
         See `Family.score_table`.
         """
         if len(self) > 1 or self.betas or params[0] is None:
             return None
-        table: Array | None = self.families[0].score_table(params[0])
-        return table
+        return self.families[0].score_table(params[0])
 
     def log_prior(self, params: tuple[Theta, ...]) -> float:
         """Return the log prior density of the parameters of all views, each times its beta."""

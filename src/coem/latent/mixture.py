@@ -186,7 +186,7 @@ class Mixture:
         resp = self.rule.compact(state.resp.shape)
         return state if resp is None else replace(state, resp=resp)
 
-    def _table(self, part: Partition, theta: MixtureTheta, beta: float) -> Array | None:
+    def _table(self, part: Partition, theta: MixtureTheta, beta: float) -> Any:
         """Return the table of scores if components may be left out, and that can save time."""
         if self.n_turns > 1 or self.dtype != np.float32:
             return None
@@ -202,7 +202,7 @@ class Mixture:
         return replace(state, resp=np.empty(state.resp.shape, dtype=self.dtype), bounds=None)
 
     def _infer_few(
-        self, part: Partition, theta: MixtureTheta, beta: float, state: MixtureState, table: Array
+        self, part: Partition, theta: MixtureTheta, beta: float, state: MixtureState, table: Any
     ) -> MixtureState:
         """Return the new state of one slot; a row has scores of the components that can matter."""
         log_weights, k = theta.log_weights[0], self.n_components
@@ -218,7 +218,7 @@ class Mixture:
                 few = None if chances.are_many(k) else chances.posterior(self.rule, beta, k)
             if few is None:
                 log_prob = self.emissions.log_prob(block, theta.of_view(0), 0)
-                if moved is None:
+                if moved is None and bounds is not None:
                     bounds.note(block, log_prob)
                 few = of_all(log_prob + log_weights, self.rule, beta, reach, block.allowed)
             state.evidence[0, block.rows] = few.evidence

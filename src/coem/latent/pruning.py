@@ -19,6 +19,7 @@ import numpy as np
 
 from coem.kernels import counts, pruning
 from coem.kernels.row_lists import RowLists
+from coem.kernels.sparse_tables import SparseTable
 from coem.kernels.summing import LANES
 from coem.latent.block import Block, Partition
 from coem.posterior import Rule
@@ -40,8 +41,13 @@ class Bounds:
     rise: Array  # (k,), of the table since the scores of a component were computed
 
     @classmethod
-    def new(cls, part: Partition, table: Array, old: Self | None) -> Self:
-        """Return bounds for scores under `table`, to be set, in the memory of old ones."""
+    def new(cls, part: Partition, table: Array | SparseTable, old: Self | None) -> Self | None:
+        """Return bounds for scores under `table`, to be set, in the memory of old ones.
+
+        There are none for a sparse table, whose scores cost about as much as bounds would.
+        """
+        if isinstance(table, SparseTable):
+            return None
         memory = pruning.new_bounds(part.n_rows, len(table)) if old is None else old.memory
         return cls(table, *memory, np.zeros(len(table)))
 
@@ -217,8 +223,9 @@ def _lists(parts: list[tuple[Array, Array, Array]], n: int, k: int) -> RowLists:
     )
 
 
-def worth_it(part: Partition, table: Array) -> bool:
-    """Tell from the data alone whether bounds can save time on the rows of a partition."""
+def worth_it(part: Partition, table: Array | SparseTable) -> bool:
+    """Tell from the data alone whether lists can save time or memory on the rows of a partition."""
     X = part.views[0]
     k, n_features = table.shape
-    return is_sparse(X) and k >= FEWEST and X.nnz >= FULL * n_features
+    full = is_sparse(X) and (isinstance(table, SparseTable) or X.nnz >= FULL * n_features)
+    return full and k >= FEWEST

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coem.kernels.sparse_tables import SparseTable
+from coem.ranking import best_columns
 from coem.report.packing import pack
 from coem.report.words import table_of
 
+OF_A_GROUP = 40  # words that are looked at, where all of a table are too many
 ENTRIES = 80_000  # weights of a view at most
 TITLES = ("title", "subject", "headline")  # views of the titles
 
@@ -54,7 +57,11 @@ def marks_of(reading, names, titles=False):
         if table is None or locate(0) != 0 or table.shape[1] != len(names[view]):
             continue  # its features are not words
         place = "both" if not own else "title" if view in own else "text"
-        found.append(_marks(view, place, table, list(names[view]), reading.weights))
+        words = list(names[view])
+        if isinstance(table, SparseTable):  # an array of all its cells would be too large
+            columns = best_columns(table, reading.weights, OF_A_GROUP)
+            table, words = table[:, columns], [words[column] for column in columns]
+        found.append(_marks(view, place, table, words, reading.weights))
     return [marks for marks in found if marks.words]
 
 

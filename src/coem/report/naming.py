@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from coem.kernels.sparse_tables import SparseTable
+
 LONGEST = 120  # characters of a name
 # What a terminal or a browser obeys, and what no file can hold; Cf turns the direction of text.
 UNFIT = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -174,6 +176,12 @@ def _closest(closeness, into):
 def _mean(table, weights, into):
     """Return p(feature | group) of merged groups: the mean of the parts, by their weights."""
     share = weights / np.maximum(np.bincount(into, weights, len(into))[into], np.finfo(float).tiny)
+    if isinstance(table, SparseTable):
+        sums = np.zeros((len(into), len(into)))
+        sums[into, np.arange(len(into))] = share
+        gone = into != np.arange(len(into))
+        sums[gone, gone.nonzero()[0]] = 1.0
+        return sums @ table
     found = np.array(table, dtype=np.float64)
     for group in np.unique(into[into != np.arange(len(into))]):
         parts = np.flatnonzero(into == group)

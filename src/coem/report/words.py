@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from coem.ranking import wllr
+from coem.kernels.sparse_tables import SparseTable
+from coem.ranking import best_columns, wllr
 from coem.report.readers import read
 from coem.report.texts import clean
 
+MANY = 4  # times more columns than are shown for each group, where most are never looked at
 LONGEST = 28  # characters of a word in a name
 
 
@@ -106,6 +108,9 @@ def _of_view(reading, view, matrix, names, n):
     table, locate = table_of(reading, view, matrix)
     if table is None:
         return _standing_out(matrix, reading, names, n) if names else None
+    if isinstance(table, SparseTable):
+        columns, place = best_columns(table, reading.weights, MANY * n), locate
+        table, locate = table[:, columns], lambda f: place(int(columns[f]))
     telling = wllr(table, reading.weights) if len(table) > 1 else table
     # A group without rows or weight has the words of nothing.
     there = (reading.sizes > 0) | (reading.weights * len(reading.groups) > 0.5)
