@@ -156,6 +156,7 @@ bench-scale: setup
 	$(BIN)/python benchmarks/out_of_core.py --rows $(ROWS)
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/many_components.py
+	$(BIN)/python benchmarks/large_tables.py --rows 50000 --words 200000 --components 200
 	$(BIN)/python benchmarks/dask_rounds.py --rows $(ROWS)
 	$(BIN)/python benchmarks/cost_model.py
 	$(BIN)/python benchmarks/cluster_simulation.py

@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,6 +42,7 @@ def main():
     parser.add_argument("--alpha", type=float, default=0.01)
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--fit", action="store_true", help="fit an estimator from its own start")
+    parser.add_argument("--init", default="spherical", help="that start")
     parser.add_argument("--sides", nargs="+", default=["lists", "dense"])
     parser.add_argument("--side", help="for the processes that this one starts")
     options = parser.parse_args()
@@ -78,9 +80,24 @@ def zipf(rng, n, size):
     return np.minimum(np.exp(rng.random(size) * np.log(n + 1)).astype(np.int64) - 1, n - 1)
 
 
+largest = {"parameters": 0, "statistics": 0}  # bytes
+
+
+@dataclass(frozen=True)
+class Watched(Multinomial):
+    """A family that notes how large its parameters and statistics become."""
+
+    def estimate(self, stats):
+        """Return the parameters."""
+        theta = super().estimate(stats)
+        for name, values in (("parameters", theta), ("statistics", stats.counts)):
+            largest[name] = max(largest[name], values.nbytes)
+        return theta
+
+
 def family_of(options):
     """Return the family of a side."""
-    return Multinomial(options.alpha, dense_cells=0 if options.side == "lists" else np.inf)
+    return Watched(options.alpha, dense_cells=0 if options.side == "lists" else np.inf)
 
 
 def rounds(options):
@@ -126,13 +143,15 @@ def fit(options):
     model = MixtureClusterer(
         options.components,
         family=family_of(options),
+        init=options.init,
         max_iter=options.rounds,
         random_state=0,
         n_jobs=THREADS,
     ).fit(X)
     spent = time.process_time() - began
-    print(f"{options.side}: a fit of {model.n_iter_} rounds, {spent:.1f} s of the processor")
-    print(f"  peak MB: rows {before:,.0f}, fit {peak():,.0f}")
+    print(f"{options.side}, {options.init}: {model.n_iter_} rounds, {spent:.1f} s of the processor")
+    print(f"  peak MB: rows {before:,.0f}, fit {peak():,.0f}", end="")
+    print("".join(f", {name} {size / 1e6:,.0f}" for name, size in largest.items()))
     print(f"  objective {model.objective_:.9e}", end="")
     print(f", rows in their group {aligned_accuracy(groups, model.labels_):.4f}\n", flush=True)
 

@@ -18,10 +18,11 @@ import coem
 from coem import HiddenMarkovModel, MixtureClassifier, MixtureClusterer, Views, open_corpus
 from coem.em import em
 from coem.engine import LocalEngine, as_engine
-from coem.families import Gaussian
+from coem.families import Gaussian, Multinomial
 from coem.io import checkpoint, kept
 from coem.io.corpus_writer import CorpusWriter
 from coem.kernels.counts import is_table, new_table
+from coem.kernels.sparse_tables import SparseTable
 from coem.records import watch
 from tests.laws.test_latent_laws import CASES, ROUNDS, close, fit_on_one_engine
 
@@ -162,6 +163,13 @@ def test_a_fit_is_that_of_threads_and_has_the_same_bits_again(client, engine, X)
     near(fits[0], alone)
     same_bits(*fits)
     nothing_is_left(client)
+
+
+def test_tables_that_list_words(engine):
+    lists = {"family": Multinomial(dense_cells=0)}
+    alone, spread = (MixtureClusterer(**FIT, **lists, engine=e).fit(WORDS) for e in (None, engine))
+    assert isinstance(spread.theta_["view0"], SparseTable)
+    near(spread, alone)
 
 
 def test_the_bits_do_not_depend_on_the_number_of_workers(engine):

@@ -54,6 +54,7 @@ def rows(seed=0):
 
 
 FAMILIES = (Multinomial(dtype=np.float64), Gaussian("diag", reg=0), VonMisesFisher(20.0))
+LISTED = (Multinomial(dtype=np.float64, dense_cells=0), *FAMILIES[1:])
 HIDDEN = (MixtureOf(FAMILIES[0]), Gaussian("diag"), MixtureOf(VonMisesFisher(20.0)))
 
 
@@ -173,6 +174,9 @@ CASES = {
     ),
     "mixture of mixtures, joint": lambda: mixture(
         "joint", "soft", "global", start="parameters", families=HIDDEN
+    ),
+    "mixture of listed words": lambda: mixture(
+        "co-em", "soft", "global", start="shares", blanks=True, families=LISTED
     ),
     "chain of mixtures": lambda: chain(False, "shares", blanks=True, families=HIDDEN),
     "sphere one view": lambda: sphere(1),

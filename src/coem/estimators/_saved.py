@@ -80,7 +80,8 @@ def _check_theta(family: AnyFamily, theta: Theta, width: int, k: int, view: str)
     kinds = np.ndarray | SparseTable
     arrays = all(isinstance(part, kinds) and part.shape[:1] == (k,) for part in parts)
     # Check the width first, so that a damaged file cannot ask for a huge row.
-    need(arrays and width <= max(part.size for part in parts), what)
+    sizes = [len(part.places) if isinstance(part, SparseTable) else part.size for part in parts]
+    need(arrays and width <= max(sizes), what)
     row = family.encode(family.check(np.zeros((1, width)), view))
     need(family.log_prob(row, theta).shape == (1, k), what)
 

@@ -40,8 +40,9 @@ class Multinomial(CountFamily[Table, MultinomialStats]):
         Precision of the parameters. Set by the estimators.
     length : float, optional
         Mean row sum of the rows that `sample` draws. Set by the estimators from the data.
-    dense_cells : float, default=2**28
-        The most cells, components times features, that parameters have as a dense table. Larger
+    dense_cells : float, optional
+        The most cells, components times features, that parameters have as a dense table; by default
+        2**28, 1 GB in single precision. Larger
         tables list the words of each component: all words that it has not seen have the same
         probability. The densities are the same up to rounding. Expected counts below 1e-6 `alpha`
         then count as zero, because float32 does not show them.
@@ -57,17 +58,19 @@ class Multinomial(CountFamily[Table, MultinomialStats]):
     """
 
     length: float | None = None
-    dense_cells: float = DENSE_CELLS
+    dense_cells: float | None = None
 
     def __post_init__(self) -> None:
         """Raise unless the hyper-parameters are numbers of 0 or more."""
         super().__post_init__()
-        if not (isinstance(self.dense_cells, Real) and self.dense_cells >= 0):
-            raise ValueError(f"dense_cells must be a number of 0 or more, got {self.dense_cells!r}")
+        most = self.dense_cells
+        if most is not None and not (isinstance(most, Real) and float(most) >= 0):
+            raise ValueError(f"dense_cells must be a number of 0 or more, got {most!r}")
 
     def lists_words(self, n_components: int, n_features: int) -> bool:
         """Return whether a table has so many cells that it lists the words of components."""
-        return n_components * n_features > self.dense_cells
+        most = DENSE_CELLS if self.dense_cells is None else self.dense_cells
+        return n_components * n_features > most
 
     @property
     def dense(self) -> Self:

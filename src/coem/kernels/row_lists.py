@@ -51,6 +51,13 @@ class RowLists:
             parts[0].n_components,
         )
 
+    @classmethod
+    def of_labels(cls, labels: Array, n_components: int, dtype: Any) -> "RowLists":
+        """Return the one slot of a state in which each row has the component of its label."""
+        n = len(labels)
+        own = labels.astype(np.int32), np.ones(n, dtype=dtype)
+        return cls(np.arange(n + 1, dtype=np.int64), *own, n_components, slots=True)
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the dense array."""

@@ -105,7 +105,9 @@ class SparseSums:
         """Return the sums as a CSR matrix (n_features, n_components)."""
         # Not the constructor, which would look for the smallest type of indices.
         csr = sp.csr_matrix(self.shape[::-1])
-        csr.data, csr.indices, csr.indptr = self.sums, self.components, self.offsets
+        few = len(self.sums) <= np.iinfo(np.int32).max  # SciPy would make both arrays int64
+        offsets = self.offsets.astype(np.int32) if few else self.offsets
+        csr.data, csr.indices, csr.indptr = self.sums, self.components, offsets
         return csr
 
     def __add__(self, other: "SparseSums | Array") -> "SparseSums":

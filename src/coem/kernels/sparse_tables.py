@@ -55,7 +55,8 @@ class SparseTable:
 
     def __post_init__(self) -> None:
         """Lay `common` out for the kernels, which a pickled table is not."""
-        if isinstance(self.common, np.ndarray) and self.common.ndim == 2:
+        common = self.common
+        if isinstance(common, np.ndarray) and common.ndim == 2 and common.dtype.kind == "f":
             object.__setattr__(self, "common", as_table(self.common))
 
     def __reduce__(self) -> tuple[Any, ...]:

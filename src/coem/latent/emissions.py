@@ -60,6 +60,10 @@ class Emissions:
             log_prob[blank] = 0.0
         return log_prob
 
+    def lists_words(self, views: tuple[Matrix, ...], n_components: int) -> bool:
+        """Return whether there is one view, and its parameters would be too large as a table."""
+        return len(self) == 1 and self.families[0].lists_words(n_components, views[0].shape[1])
+
     def score_table(self, params: tuple[Theta | None, ...]) -> Any:
         """Return the table whose product with rows is `log_prob`, if there is one view that has it.
 

@@ -167,11 +167,14 @@ class Mixture:
         """Return a state that is stale, or the given start of views without parameters."""
         shape = (self.n_turns, part.n_rows, self.n_components)
         logs = np.empty(shape, dtype=self.dtype) if self.n_turns > 1 else None
-        resp: Array = np.empty(shape, dtype=self.dtype)  # takes no memory until it is filled
+        resp: Resp = np.empty(shape, dtype=self.dtype)  # takes no memory until it is filled
         version = -1
         if part.given is not None:
-            fill_resp(resp, part.given)
-            version = 0
+            version, wide = 0, self.emissions.lists_words(part.views, self.n_components)
+            if wide and self.n_turns == 1 and part.given.dtype.kind in "iu":
+                resp = RowLists.of_labels(part.given.ravel(), self.n_components, self.dtype)
+            else:
+                fill_resp(resp, part.given)
         versions, looks = (version,) * self.n_turns, (None,) * self.n_turns
         none = (None,) * len(self.emissions)
         return MixtureState(resp, logs, np.empty(shape[:2]), versions, none, looks)
