@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import Field, fields, is_dataclass, replace
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def family_parts(family: object) -> list[tuple[str, DataclassFamily]]:
             found.append((prefix, part))
             if not isinstance(part, MixtureOf):
                 break
-            prefix, part = f"{prefix}__family", part.inner
+            prefix, part = f"{prefix}__family", cast(AnyFamily, part.family)
     return found
 
 
@@ -114,7 +114,7 @@ def _with_field(family: Named, path: Sequence[str], value: object) -> AnyFamily:
     """Return the family with one hyper-parameter replaced; `path` ends with its name."""
     found = _or_default(family)
     if len(path) > 1 and path[0] == "family" and isinstance(found, MixtureOf):
-        return replace(found, family=_with_field(found.inner, path[1:], value))
+        return replace(found, family=_with_field(cast(AnyFamily, found.family), path[1:], value))
     if len(path) == 1 and is_dataclass(found) and path[0] in {f.name for f in fields(found)}:
         return replace(found, **{path[0]: value})
     raise _invalid(family, path)
