@@ -42,10 +42,9 @@ class Multinomial(CountFamily[Table, MultinomialStats]):
         Mean row sum of the rows that `sample` draws. Set by the estimators from the data.
     dense_cells : float, optional
         The most cells, components times features, that parameters have as a dense table; by default
-        2**28, 1 GB in single precision. Larger
-        tables list the words of each component: all words that it has not seen have the same
-        probability. The densities are the same up to rounding. Expected counts below 1e-6 `alpha`
-        then count as zero, because float32 does not show them.
+        2**28, 1 GB in single precision. Larger tables list the words of each component: all words
+        that it has not seen have the same probability. The densities are the same up to rounding.
+        Expected counts below 1e-6 `alpha` then count as zero, because float32 does not show them.
 
     Notes
     -----
