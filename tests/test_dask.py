@@ -23,6 +23,7 @@ from coem.io import checkpoint, kept
 from coem.io.corpus_writer import CorpusWriter
 from coem.kernels.counts import is_table, new_table
 from coem.kernels.sparse_tables import SparseTable
+from coem.protocols import Clock
 from coem.records import watch
 from tests.laws.test_latent_laws import CASES, ROUNDS, close, fit_on_one_engine
 
@@ -31,8 +32,9 @@ dask = pytest.importorskip("dask", reason="needs coem[dask]")
 pytest.importorskip("dask.array", reason="needs coem[dask]")
 pytest.importorskip("dask.bag", reason="needs coem[dask]")
 
-from coem.engine import _dask_cluster, _dask_data, _dask_tasks  # noqa: E402
+from coem.engine import _dask_cluster, _dask_data, _dask_session, _dask_tasks  # noqa: E402
 from coem.engine._dask_parcels import Parcel, n_bytes  # noqa: E402
+from coem.engine._dask_tree import fold, leaves, plan  # noqa: E402
 from coem.engine.dask import DaskEngine  # noqa: E402
 from coem.engine.dask_rows import DaskRows  # noqa: E402
 
@@ -253,6 +255,19 @@ def count_sent(monkeypatch):
     return sent
 
 
+def count_tasks(monkeypatch):
+    """Return a list that takes the number of branches of each step."""
+    asked, start = [], _dask_cluster.Cluster.start_at_home
+
+    def counting(self, function, homes, *items, **more):
+        if function is _dask_tasks.work:
+            asked.append(len(homes))
+        return start(self, function, homes, *items, **more)
+
+    monkeypatch.setattr(_dask_cluster.Cluster, "start_at_home", counting)
+    return asked
+
+
 def fetched_keys(dask_worker):
     """Return what a worker has fetched from other workers."""
     return [key for item in dask_worker.transfer_incoming_log for key in item["keys"]]
@@ -276,6 +291,50 @@ def test_each_table_is_sent_once_a_round(client, engine, monkeypatch):
         np.testing.assert_allclose(large, sorted(tables), rtol=0.05)
         assert all(everywhere for _, everywhere in sent[lo:hi])
         assert hi - lo == 2 * 2  # a table and the rest, per view
+
+
+def in_pairs(items):
+    """Return the tree of pairs of neighbours, pairs of these, and so on; the odd one waits."""
+    while len(items) > 1:
+        pairs = [*zip(items[::2], items[1::2], strict=False)]
+        items = pairs if len(items) % 2 == 0 else [*pairs, items[-1]]
+    return items[0]
+
+
+@pytest.mark.parametrize("n_leaves", [1, 2, 3, 5, 6, 7, 8, 13, 16, 31])
+@pytest.mark.parametrize("n_owners", [1, 2, 3, 5, 8, 40])
+def test_whoever_adds_branches_the_tree_is_the_same(n_leaves, n_owners):
+    owners = _dask_data.owners_of(n_leaves, n_owners)
+    branches, levels = plan(owners)
+    assert all(len({*owners[lo:hi]}) == 1 for lo, hi in branches)
+    found = [fold(lo, hi, lambda i: i, lambda a, b: (a, b)) for lo, hi in branches]
+    for level in levels:
+        found += [(found[a], found[b]) for a, b in level]
+    assert found[-1] == in_pairs([*range(n_leaves)])
+    assert len(branches) <= 2 * min(n_leaves, n_owners * n_leaves.bit_length())
+
+
+def test_leaves_have_all_partitions_in_their_order():
+    for n_parts in (1, 63, 127, 128, 200, 5000):
+        cuts = leaves(n_parts)
+        assert [i for lo, hi in cuts for i in range(lo, hi)] == [*range(n_parts)]
+    assert leaves(127)[-1] == (126, 127)
+    assert leaves(201)[-2:] == [(195, 198), (198, 201)]
+    assert len(leaves(8000)) == 1000
+
+
+def test_the_number_of_tasks_changes_no_bit(client, monkeypatch):
+    """Neither where a step takes long, nor with leaves of several partitions."""
+    monkeypatch.setattr("coem.engine._dask_tree.LEAVES", 2)
+    monkeypatch.setattr("coem.engine._dask_tree.MOST", 3)
+    asked = count_tasks(monkeypatch)
+    fits = []
+    for long in (100.0, 1e-9):
+        monkeypatch.setattr(_dask_session, "LONG", long)
+        fits.append(MixtureClusterer(**FIT, engine=DaskEngine(client, n_parts=17)).fit(BOTH))
+    same_bits(*fits)
+    near(fits[0], MixtureClusterer(**FIT).fit(BOTH))
+    assert {*asked} == {4, 6}  # 17 partitions are 6 leaves
 
 
 def test_parcels_put_arrays_in_order():
@@ -536,11 +595,23 @@ def test_ctrl_c_leaves_nothing_behind(client, engine):
     with pytest.raises(KeyboardInterrupt):
         model.fit(BOTH)
     timer.join()
+    gc.collect()  # the interrupt holds the frames that it was raised in
     nothing_is_left(client)
     assert client.submit(sum, [1, 2]).result() == 3
     with watch(stopping(2, KeyboardInterrupt)), pytest.raises(KeyboardInterrupt):
         model.fit(BOTH)
+    gc.collect()
     nothing_is_left(client)
+
+
+def test_a_task_that_outlives_its_session_keeps_no_state():
+    clock, state = Clock(1, (1.0,), 0.0), Parcel(np.zeros(9))
+    job = _dask_tasks.Job("a session", clock, room=1 << 20)
+    _dask_tasks._keep(job, 0, state)
+    assert _dask_tasks.n_kept() == 1
+    _dask_tasks.forget(["a session"])
+    _dask_tasks._keep(job, 1, state)
+    assert _dask_tasks.n_kept() == 0
 
 
 class Loud:

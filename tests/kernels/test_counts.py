@@ -631,6 +631,25 @@ def test_what_is_left_in_scratch_memory_does_not_matter(n_jobs):
         np.testing.assert_array_equal(got, expected)
 
 
+def test_scores_use_their_memory_again_and_not_that_of_others():
+    rng = np.random.default_rng(17)
+    table = counts.as_table(rng.standard_normal((40, 30)).astype(np.float32))
+    blocks = [make_csr(rng, n, 30) for n in (4000, 4001, 4000)]
+    plain = [counts.scores(X, table) for X in blocks]
+    with LocalEngine(1):
+        found, places = [], []
+        for X in blocks:
+            scores = counts.scores(X, table)
+            places.append(scores.__array_interface__["data"][0])
+            found.append(scores.copy())
+            del scores
+        assert len({*places}) == 1
+        held = [counts.scores(X, table) for X in blocks]
+    for results in (found, held):
+        for mine, expected in zip(results, plain, strict=True):
+            np.testing.assert_array_equal(mine, expected)
+
+
 def test_threads_are_lent_in_a_context_only():
     assert threads.n_workers() == 1
     with ExitStack() as stack:

@@ -7,6 +7,7 @@ from typing import Any
 from coem.engine._dask_cluster import GONE, Cluster
 from coem.engine._dask_parcels import Parcel, n_bytes
 from coem.engine._dask_tasks import load, settle
+from coem.engine._dask_tree import leaf_size, leaves
 from coem.protocols import OnWorker, Stored
 
 # Rows in memory become partitions of about 128 MB: a task also fills and adds a table of
@@ -33,6 +34,7 @@ class Placed:
         memory, workers = cluster.memory(), cluster.workers()
         self.room = int(STATES * memory) if memory < float("inf") else ROOM
         self.homes = _spread(workers, len(parts))
+        self.n_threads = len(workers)
         self._stored = isinstance(parts[0], Stored)
         share = SHARE * memory * len({*workers})
         self._stays = stays and (not self._stored or sum(part.n_bytes for part in parts) <= share)
@@ -43,6 +45,7 @@ class Placed:
         workers = self.cluster.workers()
         if not {*self.homes} <= {*workers}:  # some are gone
             self.homes = _spread(workers, len(self._parts))
+            self.n_threads = len(workers)
         if not self._stays:
             made = [_source(part) for part in self._parts]
             return [source for source, _ in made], [make for _, make in made]
@@ -93,4 +96,10 @@ def even_cuts(part: Any, n_parts: int) -> list[Any]:
 
 def _spread(workers: Sequence[str], n_parts: int) -> list[str]:
     """Return a worker for each partition; neighbours are together, so that their sums are too."""
-    return [workers[i * len(workers) // n_parts] for i in range(n_parts)]
+    owners = owners_of(len(leaves(n_parts)), len(workers))
+    return [workers[owners[i // leaf_size(n_parts)]] for i in range(n_parts)]
+
+
+def owners_of(n_leaves: int, n_owners: int) -> list[int]:
+    """Return an owner for each leaf; neighbours belong together."""
+    return [i * n_owners // n_leaves for i in range(n_leaves)]

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from coem.kernels.counts import again_a_table
+from coem.kernels.counts import new_table
 from coem.typing import Array
 
 LARGE = 1 << 12  # bytes of an array that travels beside the rest
@@ -81,8 +81,28 @@ def _opened(skeleton: bytes, arrays: Sequence[Array]) -> Parcel[Any]:
 
 
 def _in_order(array: Array) -> Array:
-    """Return an array that the kernels can read as it is."""
-    only_columns = array.flags.f_contiguous and not array.flags.c_contiguous
-    if only_columns and array.ndim == 2 and array.dtype.kind == "f":
-        return again_a_table(array)
-    return np.require(array, requirements="A")
+    """Return an array that the kernels can read as it is.
+
+    Bytes are copied, and not numbers: NumPy copies numbers out of their place one by one.
+    """
+    if array.ndim == 2 and array.dtype.kind == "f" and _has_only_columns(array):
+        k, n_features = array.shape
+        table = new_table(k, n_features, array.dtype)
+        _bytes_of(table.T)[...] = _bytes_of(array.T)
+        return table
+    if array.flags.aligned:
+        return array
+    if not array.flags.c_contiguous:
+        return np.require(array, requirements="A")
+    ordered = np.empty(array.shape, array.dtype)
+    _bytes_of(ordered)[...] = _bytes_of(array)
+    return ordered
+
+
+def _has_only_columns(array: Array) -> bool:
+    return array.flags.f_contiguous and not array.flags.c_contiguous
+
+
+def _bytes_of(array: Array) -> Array:
+    """Return the memory of an array whose rows follow each other."""
+    return array.reshape(-1).view(np.uint8)

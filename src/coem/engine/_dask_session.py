@@ -1,27 +1,30 @@
 """A run on a Dask cluster: partitions stay on their workers, parameters and sums travel."""
 
+import time
 import weakref
 from collections.abc import Sequence
 from typing import Any, Generic, cast
 from uuid import uuid4
 
 from coem.engine._dask_cluster import GONE, Cluster, release, retried
-from coem.engine._dask_data import Placed
+from coem.engine._dask_data import Placed, owners_of
 from coem.engine._dask_parcels import Parcel, pack
-from coem.engine._dask_tasks import Job, Sums, add, work
+from coem.engine._dask_tasks import Job, Sums, add, state_of, work
+from coem.engine._dask_tree import Plan, leaves, plan
 from coem.engine.corpus import is_up_to_date
 from coem.protocols import AdditiveLatent, Clock, Part, State, Sum, SummaryOut, Theta
 from coem.typing import Array
 
 TABLE = 1 << 16  # bytes of an array of parameters that is sent by itself, once
+LONG, SEVERAL = 2.0, 8  # a step that takes so many seconds is cut into more tasks, up to a number
 
 
 class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
     """One run on the partitions of a cluster.
 
-    Every step is one task per partition and a tree of sums. The tree depends on the number of
-    partitions alone, so that the bits of a result do not depend on who did what, and when. The E
-    step also gathers what the first M step of the next round needs.
+    The sums of a step are added in a tree. It depends on the number of partitions alone, so that
+    the bits of a result do not depend on who did what, and when. A task adds up a branch of it. The
+    E step also gathers what the first M step of the next round needs.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         self._clock: Clock | None = None  # of the last step
         self._name = uuid4().hex
         self._room = data.room if latent.n_turns > 1 else 0
+        self._seconds = 0.0  # that the last sum took
         self._finalizer = weakref.finalize(self, ended.append, self._name)
 
     @property
@@ -54,7 +58,7 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
     def e_step(self, clock: Clock) -> SummaryOut:
         """Infer the states of all rows, and return their summary."""
         self._next, self._clock = None, clock  # frees old statistics before there are new ones
-        sums = self._sum(Job(self._name, clock, 0, True, self._room))
+        sums = self._sum(self._job(clock, 0, summary=True))
         self._next = clock, sums.stats
         return cast(SummaryOut, sums.summary)
 
@@ -65,7 +69,7 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
             stats = self._next[1]
         self._next, self._clock = None, clock
         if stats is None:
-            stats = self._sum(Job(self._name, clock, turn, False, self._room)).stats
+            stats = self._sum(self._job(clock, turn)).stats
         self.theta = self.latent.estimate(stats, self.theta, turn)
 
     def close(self) -> None:
@@ -74,30 +78,54 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         self._post, self._starts = Post(self._cluster), []
         self._finalizer()
 
+    def _job(self, clock: Clock, turn: int, *, summary: bool = False) -> Job:
+        return Job(self._name, clock, turn, summary, self._room)
+
     def _sum(self, job: Job) -> Sums:
         """Return what all partitions add up to."""
-        return retried(lambda: self._sum_once(job))
+        began = time.monotonic()
+        sums = retried(lambda: self._sum_once(job))
+        self._seconds = time.monotonic() - began
+        return sums
 
     def _sum_once(self, job: Job) -> Sums:
-        futures = self._start(job)
-        level, n_levels = futures, 0
+        futures: list[Any] = []
         try:
-            while len(level) > 1:
-                n_levels += 1  # sums go first, so that few statistics wait for them
-                pairs = level[: len(level) // 2 * 2]
-                above = self._cluster.start(add, pairs[::2], pairs[1::2], priority=n_levels)
-                level = [*above, *level[len(pairs) :]]
-                futures = [*futures, *above]
-            found: Sums = self._cluster.fetch(level[0], self._fragile())
+            tree = self._plan(job, futures)
+            for height, level in enumerate(tree.levels, 1):  # sums go first: they free memory
+                pairs = [[futures[pair[side]] for pair in level] for side in (0, 1)]
+                futures += self._cluster.start(add, *pairs, priority=height)
+            found: Sums = self._cluster.fetch(futures[-1], self._fragile())
             release(futures)
             return found
         except BaseException:
             self._cluster.cancel(futures)
             raise
 
+    def _plan(self, job: Job, futures: list[Any]) -> Plan:
+        """Return how the sums are added, and start what each thread of a worker has of them.
+
+        A thread has one branch or a few, or several if they take long: then other threads can take
+        some of them when a worker is lost. The branches do not change any bit.
+        """
+        shared, *columns = self._inputs(job)
+        data = self._data
+        cuts = leaves(len(data.homes))
+        several = max(1, min(SEVERAL, int(self._seconds / LONG)))
+        tree = plan(owners_of(len(cuts), data.n_threads * several))
+        own = [cuts[lo:hi] for lo, hi in tree.branches]
+        homes = [data.homes[some[0][0]] for some in own]
+        items = [[column[some[0][0] : some[-1][1]] for some in own] for column in columns]
+        futures += self._cluster.start_at_home(work, homes, *items, own, **shared)
+        return tree
+
     def _fetch_all(self, job: Job) -> list[State]:
-        futures = self._start(job)
+        futures: list[Any] = []
         try:
+            shared, *columns = self._inputs(job)
+            numbers = range(len(self._data.homes))
+            homes = self._data.homes
+            futures += self._cluster.start_at_home(state_of, homes, *columns, numbers, **shared)
             states = [self._cluster.fetch(future, self._fragile()) for future in futures]
             release(futures)
             return states
@@ -105,15 +133,12 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
             self._cluster.cancel(futures)
             raise
 
-    def _start(self, job: Job) -> list[Any]:
-        """Return the futures of a job on every partition."""
-        data = self._data
-        sources, makes = data.sources()
+    def _inputs(self, job: Job) -> tuple[dict[str, Any], list[Any], list[Any], list[Any]]:
+        """Return what all tasks of a job take, and what each partition brings."""
+        sources, makes = self._data.sources()
         skeleton, tables = self._post.send((self.latent, self.theta))
-        numbers = list(range(len(sources)))
-        items = (sources, makes, self._given_starts(), numbers)
         shared = {"job": job, "skeleton": skeleton, "tables": tables}
-        return self._cluster.start_at_home(work, data.homes, *items, **shared)
+        return shared, sources, makes, self._given_starts()
 
     def _given_starts(self) -> list[Any]:
         """Return the given start of every partition, while views without parameters need it."""

@@ -39,7 +39,10 @@ class Signals:
         error = self._raised
         if error is not None and threading.current_thread() is threading.main_thread():
             self._raised = None
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # or it and this frame hold each other, and all frames below
 
     def leave(self) -> None:
         """Put back the handlers that were there before."""

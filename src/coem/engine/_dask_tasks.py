@@ -4,6 +4,7 @@ A worker keeps the states of its partitions from one turn to the next, while the
 that is not there, because another worker has it or had it, is inferred again.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -11,6 +12,8 @@ from typing import Any, NamedTuple
 
 from coem.engine import blas
 from coem.engine._dask_parcels import Parcel, n_bytes, unpack
+from coem.engine._dask_tree import fold
+from coem.engine.local import LocalEngine
 from coem.protocols import Clock
 from coem.typing import Array
 
@@ -27,13 +30,14 @@ class Job:
 
 
 class Sums(NamedTuple):
-    """What a partition adds to the summary and the statistics of all rows."""
+    """What partitions add to the summary and the statistics of all rows."""
 
     summary: Any
     stats: Any
 
 
 _states: dict[tuple[str, int], tuple[Any, int]] = {}  # with their bytes
+_ended: deque[str] = deque(maxlen=1000)  # sessions; a task of theirs may still be at work
 _lock = Lock()
 
 
@@ -44,36 +48,77 @@ def settle(source: Any, make: Callable[[Any], Any]) -> Parcel[Any]:
 
 
 def work(
+    sources: Sequence[Any],
+    makes: Sequence[Callable[[Any], Any] | None],
+    starts: Sequence[Parcel[Array] | None],
+    cuts: Sequence[tuple[int, int]],
+    *,
+    job: Job,
+    skeleton: Parcel[bytes],
+    tables: Sequence[Parcel[Array]],
+) -> Parcel[Sums]:
+    """Return what a step asks of a branch of the tree.
+
+    The sources are its partitions in parcels, or what each of `makes` makes one of. `cuts` are the
+    first partition of each leaf, and the one after its last.
+    """
+    latent, theta = unpack(skeleton.value, [table.value for table in tables])
+    first = cuts[0][0]
+
+    def leaf(number: int) -> Sums:
+        total = Sums(None, None)
+        for i in range(*cuts[number]):
+            part = _part(sources[i - first], makes[i - first], starts[i - first])
+            state = latent.infer(part, theta, job.clock, _taken(job.session, i))
+            summary, stats = total
+            if job.summary:
+                seen = latent.summarise(part, theta, job.clock, state)
+                summary = seen if summary is None else summary + seen
+            if job.turn is not None:
+                stats = latent.gather(part, theta, job.turn, job.clock, state, stats)
+            _keep(job, i, state)
+            total = Sums(summary, stats)
+            del part, state  # before there are others
+        return total
+
+    with LocalEngine(1):  # kernels use their memory again
+        return Parcel(fold(0, len(cuts), leaf, _added_to))
+
+
+def state_of(
     source: Any,
     make: Callable[[Any], Any] | None,
-    given: Parcel[Array] | None,
+    start: Parcel[Array] | None,
     number: int,
     *,
     job: Job,
     skeleton: Parcel[bytes],
     tables: Sequence[Parcel[Array]],
 ) -> Parcel[Any]:
-    """Return what a step asks of a partition; without a turn and a summary, its state.
-
-    `source` is the partition in a parcel, or what `make` makes it of.
-    """
+    """Return the state of a partition."""
     latent, theta = unpack(skeleton.value, [table.value for table in tables])
-    with blas.one_thread():
-        part = source.value if make is None else make(source)
-        part = part if given is None else part.starting_from(given.value)
-        state = latent.infer(part, theta, job.clock, _taken(job.session, number))
-        if job.turn is None and not job.summary:
-            return Parcel(state)
-        summary = latent.summarise(part, theta, job.clock, state) if job.summary else None
-        stats = None
-        if job.turn is not None:
-            stats = latent.gather(part, theta, job.turn, job.clock, state)
-    _keep(job, number, state)
-    return Parcel(Sums(summary, stats))
+    with LocalEngine(1):
+        kept = _taken(job.session, number)
+        return Parcel(latent.infer(_part(source, make, start), theta, job.clock, kept))
+
+
+def _part(source: Any, make: Callable[[Any], Any] | None, start: Parcel[Array] | None) -> Any:
+    """Return a partition, with its given start while there is one."""
+    part = source.value if make is None else make(source)
+    return part if start is None else part.starting_from(start.value)
+
+
+def _added_to(one: Sums, other: Sums) -> Sums:
+    """Return the sums of both, in the memory of the first: nobody else has it."""
+    summary = None if one.summary is None else one.summary + other.summary
+    stats = one.stats
+    if stats is not None:
+        stats += other.stats
+    return Sums(summary, stats)
 
 
 def add(one: Parcel[Sums], other: Parcel[Sums]) -> Parcel[Sums]:
-    """Return the sums of the partitions of both."""
+    """Return the sums of two branches."""
     pairs = zip(one.value, other.value, strict=True)
     return Parcel(Sums(*(None if a is None else a + b for a, b in pairs)))
 
@@ -89,6 +134,7 @@ def call(
 def forget(sessions: Sequence[str]) -> None:
     """Free the states of sessions that have ended."""
     with _lock:
+        _ended.extend(sessions)
         for key in [key for key in _states if key[0] in sessions]:
             del _states[key]
 
@@ -114,5 +160,7 @@ def _keep(job: Job, number: int, state: Any) -> None:
     """Keep a state for the next turn, if there is room for it."""
     size = n_bytes(state) if job.room else 0
     with _lock:
-        if size and sum(other for _, other in _states.values()) + size <= job.room:
+        if not size or job.session in _ended:
+            return
+        if sum(other for _, other in _states.values()) + size <= job.room:
             _states[job.session, number] = state, size

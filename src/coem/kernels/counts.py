@@ -47,7 +47,8 @@ def again_a_table(values: Array) -> Array:
 
 def scores(X: CSR, table: Array) -> Array:
     """Return ``X @ table.T`` as float64, multiplied in the precision of `table`."""
-    out = np.empty((X.shape[0], table.shape[0]))
+    shape = X.shape[0], table.shape[0]
+    out = threads.recycled(shape[0] * shape[1], np.float64, "scores").reshape(shape)
     _compiled.scores(*csr_arrays(X, table.shape[1]), memory_of(table), out)
     return out
 

@@ -24,6 +24,7 @@ Result = TypeVar("Result")
 
 PAUSE = 0.002  # seconds between two looks at work that was called off
 WORTH_KEEPING = 1 << 20  # bytes: malloc keeps less than that by itself
+ROUND = 1 << 20  # bytes
 WAVE = 16  # results per worker that may wait to be added
 
 
@@ -41,21 +42,21 @@ class Pool(Protocol):
 class _Loan:
     pool: Pool
     scratch: dict[str, Array] = field(default_factory=dict)
-    spare: Array | None = None  # bytes that nobody uses
+    spare: dict[str, Array] = field(default_factory=dict)  # bytes that nobody uses, by purpose
     ended: bool = False
 
 
 class _Lease:
     """Memory of an array, which goes back to the loan when no array refers to it."""
 
-    def __init__(self, memory: Array, dtype: Any, loan: _Loan | None) -> None:
-        self.__array_interface__ = memory.view(dtype).__array_interface__
-        self._memory, self._loan = memory, loan
+    def __init__(self, memory: Array, used: Array, loan: _Loan | None, purpose: str) -> None:
+        self.__array_interface__ = used.__array_interface__
+        self._memory, self._loan, self._purpose = memory, loan, purpose
         self.notes: dict[str, float] = {}
 
     def __del__(self) -> None:
         if self._loan is not None and not self._loan.ended:
-            self._loan.spare = self._memory
+            self._loan.spare[self._purpose] = self._memory
 
 
 _loan: ContextVar[_Loan | None] = ContextVar("coem_loan", default=None)
@@ -152,7 +153,7 @@ def lend(pool: Pool) -> Iterator[None]:
     try:
         yield
     finally:
-        loan.ended, loan.spare = True, None
+        loan.ended, loan.spare = True, {}
         with suppress(ValueError):  # it is left in another context, where nothing was lent
             _loan.reset(token)
 
@@ -206,21 +207,24 @@ def scratch(name: str, shape: tuple[int, ...]) -> Array:
     return kept
 
 
-def recycled(size: int, dtype: Any) -> Array:
+def recycled(size: int, dtype: Any, purpose: str = "table") -> Array:
     """Return a new array (size,) to be filled, whatever its contents are.
 
-    While an engine runs, its memory is that of the last such array of this size that nobody uses
-    any more. The system hands out pages of zeros, and to make them takes as long as to fill them.
+    While an engine runs, its memory is that of the last such array of about this size that nobody
+    uses any more. The system hands out pages of zeros, and to make them takes as long as to fill
+    them. For each purpose, one array is kept.
     """
     loan = _loan.get()
     n_bytes = size * np.dtype(dtype).itemsize
     if loan is None or n_bytes < WORTH_KEEPING:
-        return np.asarray(_Lease(np.empty(n_bytes, dtype=np.uint8), dtype, None))
-    memory, loan.spare = loan.spare, None
-    if memory is None or memory.nbytes != n_bytes:
+        used = np.empty(n_bytes, dtype=np.uint8).view(dtype)
+        return np.asarray(_Lease(used, used, None, purpose))
+    memory = loan.spare.pop(purpose, None)
+    needed = -(-n_bytes // ROUND) * ROUND  # blocks differ by a row
+    if memory is None or memory.nbytes != needed:
         del memory  # before there is another one
-        memory = np.empty(n_bytes, dtype=np.uint8)
-    return np.asarray(_Lease(memory, dtype, loan))
+        memory = np.empty(needed, dtype=np.uint8)
+    return np.asarray(_Lease(memory, memory[:n_bytes].view(dtype), loan, purpose))
 
 
 def notes(array: Array) -> dict[str, float]:
