@@ -150,6 +150,15 @@ def test_cells_are_those_of_dense_tables_bit_by_bit(alpha):
     np.testing.assert_array_equal(np.asarray(table), known)
 
 
+def test_sums_times_nothing_are_no_sums():
+    rng = np.random.default_rng(3)
+    sums = SparseSums.of(make_csr(rng, 40, 30), some_resp(rng, 40, 7)) * 0.0
+    assert len(sums.sums)
+    assert np.asarray(log_table(sums, 0.0, np.float64)) == pytest.approx(
+        np.full((7, 30), -np.log(30))
+    )
+
+
 @pytest.mark.parametrize("common", [1, 2, 1000])
 def test_what_is_common_changes_no_cell(monkeypatch, common):
     X, table, _ = case(20, 0.1)

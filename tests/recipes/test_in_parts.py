@@ -16,6 +16,7 @@ from coem.io.row_blocks import row_blocks
 from coem.io.table_parts import write_tables
 from coem.io.tables import read_table, write_table
 from coem.recipes import corpora, ingesting
+from coem.recipes import in_parts as few_rows
 from coem.recipes.corpora import Ids
 from coem.recipes.in_parts import Few, labelled_few
 from coem.recipes.labels import all_labels_of
@@ -142,6 +143,28 @@ def test_classes_are_those_of_all_rows(large):
     assert [row["labelled"] for row in found.figures["classes"]] == [47, 46]
     assert [row["predicted"] for row in found.figures["classes"]] == [23, 24]
     assert found.story.truth.n_rows == known.sum()  # all that were held out, shown or not
+
+
+def test_a_class_of_which_no_row_is_shown_has_no_place_on_the_map(large, monkeypatch):
+    table = documents(140)
+    texts, kinds = (table.column(name).to_pylist() for name in ("body", "kind"))
+    texts[:4], kinds[:4] = ["zebra lion tiger zebra lion tiger"] * 4, ["beast"] * 4
+    write_table(pa.table({"text": texts, "kind": kinds}), "zoo.csv")
+    ingest("zoo.csv", "zoo", label="kind")
+    monkeypatch.setattr(few_rows, "shown_rows", lambda corpus: np.arange(4, 64))
+    found = classify("zoo", label="kind")
+    assert [(group.name, group.size) for group in found.groups][:1] == [("beast", 4)]
+    found.save("run")
+    with open("run/report.html", encoding="utf-8") as page:
+        legend = page.read().partition('class="map-legend"')[2].partition("</ul>")[0]
+    there = [f'dir="auto">{name}<' in legend for name in ("beast", "food", "sea")]
+    assert there == [False, True, True]
+
+
+def test_more_groups_than_the_sample_has_rows_are_refused(large):
+    for method in ("em", "k-means"):
+        with pytest.raises(ValueError, match=r"k=61 groups .* in a sample, and it has 60 rows"):
+            cluster("posts", k=61, restarts=2, method=method)
 
 
 def test_a_doctor_sees_rows_with_labels_and_without(large):

@@ -20,6 +20,7 @@ from coem.typing import CSR, Array
 
 COMMON = 4  # a word has all cells if one in so many components has it: that is smaller, and faster
 NEGLIGIBLE = 1e-6  # of the pseudo-count: smaller sums change a cell by less than float32 can hold
+TINY = float(np.finfo(np.float64).tiny)  # smaller numbers lose digits, and their logs are LOG_ZERO
 DENSE_CELLS = 1 << 28  # cells of the largest dense table, 1 GB in float32
 
 
@@ -245,14 +246,14 @@ def log_table(sums: SparseSums, alpha: float, dtype: Any) -> SparseTable:
     """Return the logarithms of the rows of ``sums + alpha``, each normalised to one.
 
     A zero becomes `LOG_ZERO`, and a row of zeros the uniform distribution. Sums below `NEGLIGIBLE`
-    times `alpha` are taken to be zero. What is left is the M step on the other sums. It falls short
-    of the M step on all sums by less than the sum of s * s / alpha over the sums s left out: by
-    less than alpha / 10^12 for each.
+    times `alpha`, or below `TINY`, are taken to be zero. What is left is the M step on the other
+    sums. It falls short of the M step on all sums by less than the sum of s * s / alpha over the
+    sums s left out: by less than alpha / 10^12 for each.
     """
     k, n_features = sums.shape
-    least = NEGLIGIBLE * alpha
+    least = max(NEGLIGIBLE * alpha, TINY)  # sums times 0 are still listed
     totals = sums.totals(least) + alpha * n_features
-    nothing = totals < np.finfo(np.float64).tiny
+    nothing = totals < TINY
     scale = 1.0 / np.where(nothing, 1.0, totals)
     unseen = _unseen(scale, alpha, dtype)
     unseen[nothing] = np.asarray(-np.log(n_features), dtype=dtype)

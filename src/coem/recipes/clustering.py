@@ -27,7 +27,7 @@ from coem.recipes.defaults import (
     TOL,
 )
 from coem.recipes.directions import keep_directions
-from coem.recipes.in_parts import Few, assigned, counted, few_of, fit_all
+from coem.recipes.in_parts import Few, assigned, check_few, counted, few_of, fit_all
 from coem.recipes.labels import label_of, labels_of
 from coem.recipes.listener import Listener
 from coem.recipes.record import trust_of
@@ -188,6 +188,7 @@ def cluster(
         few = few_of(job, data)
         k = settings["k"] or _choose(job, few.views, reader)
         check_size(k, data)
+        check_few(k, few)
         views = keep_directions(settings, reader, few.views, k, listener, job.kept)
         few, data = replace(few, views=views), views if few.rows is None else data[[*views.names]]
         found = fit_all(few, data, fit_groups(job, views, k, families(reader)))

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from coem.recipes.corpora import shown_rows
 from coem.recipes.documents import Documents
 from coem.recipes.result import Job
+from coem.recipes.views import n_filled
 from coem.report import Assignments, assign, judged
 from coem.row_store import RowStore
 from coem.typing import Array
@@ -53,6 +54,16 @@ def few_of(job: Job, data: Any) -> Few:
         )
     own = replace(job, documents=job.documents.take(rows))
     return Few(own, data.take(rows), rows, job.documents)
+
+
+def check_few(k: int, few: Few) -> None:
+    """Refuse more groups than a sample has rows with anything in them."""
+    filled = n_filled(few.views) if few.stand_for_more else k
+    if k > filled:
+        raise ValueError(
+            f"k={k} groups are first looked for in a sample, and it has {filled:,} rows that are "
+            "not empty; ask for fewer"
+        )
 
 
 def labelled_few(few: Few, data: Any, labels: Array) -> tuple[Any, Array]:

@@ -40,7 +40,7 @@ def chart(story, documents):
     places = np.asarray(story.places)
     number = {group.label: g for g, group in enumerate(story.groups)}
     groups = np.array([number[label] for label in story.assignments.label.tolist()])
-    marks = _marks(story.groups)
+    marks = _marks(story.groups, groups)
     labels = _labels(places, groups, story.groups, marks)
     rows = [document.row for document in documents]
     return Chart(
@@ -57,14 +57,14 @@ def _packed(values, kind):
     return base64.b64encode(np.asarray(values).astype(kind).tobytes()).decode("ascii")
 
 
-def _marks(groups):
-    """Return the groups with rows, the largest first, each with a colour and a shape.
+def _marks(named, groups):
+    """Return the groups on the map, the largest first, each with a colour and a shape.
 
-    The largest groups have different colours; shapes tell those of one colour apart.
+    The largest groups have different colours; shapes tell those of one colour apart. If some rows
+    stand for all, a group can have rows and none on the map.
     """
-    order = sorted(
-        (g for g, group in enumerate(groups) if group.size), key=lambda g: -groups[g].size
-    )
+    there = np.unique(groups).tolist()
+    order = sorted(there, key=lambda g: -named[g].size)
     return [(g, i % COLOURS, SHAPES[i // COLOURS % len(SHAPES)]) for i, g in enumerate(order)]
 
 
