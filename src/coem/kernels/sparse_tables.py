@@ -140,16 +140,22 @@ class SparseTable:
 
     def listed(self) -> Any:
         """Return how much more than `unseen` all cells are, as a CSR matrix (n_features, k)."""
-        k, n_features = self.shape
-        lists = sp.csr_matrix((n_features, k))
-        more = self.cells.astype(np.float64) - self.unseen[self.components]
-        lists.data, lists.indices, lists.indptr = more, self.components, self.offsets
+        n_features = self.shape[1]
+        lists = self._lists(self.cells.astype(np.float64) - self.unseen[self.components])
         words = np.flatnonzero(self.places >= 0)
         common = self.common.T[self.places[words]].astype(np.float64) - self.unseen
         rows = sp.csr_matrix(
             (np.ones(len(words)), (words, np.arange(len(words)))), shape=(n_features, len(words))
         )
         return lists + rows @ sp.csr_matrix(common)
+
+    def _lists(self, values: Array) -> Any:
+        """Return values of the cells that are listed as a CSR matrix (n_features, k)."""
+        lists = sp.csr_matrix(self.shape[::-1], dtype=values.dtype)
+        # SciPy 1.12 takes indices of one type alone.
+        columns = self.components.astype(self.offsets.dtype)
+        lists.data, lists.indices, lists.indptr = values, columns, self.offsets
+        return lists
 
     def __getitem__(self, key: Any) -> Any:
         """Return a table of some components, or with ``[:, words]`` an array of some words."""
@@ -163,9 +169,7 @@ class SparseTable:
 
     def _some(self, chosen: Array) -> "SparseTable":
         """Return a table of some components."""
-        lists = sp.csr_matrix(self.shape[::-1], dtype=self.dtype)
-        lists.data, lists.indices, lists.indptr = self.cells, self.components, self.offsets
-        own = lists[:, chosen]
+        own = self._lists(self.cells)[:, chosen]
         own.sort_indices()
         lists = own.indptr.astype(np.int64), own.indices.astype(np.int32), own.data
         return SparseTable(self.unseen[chosen], self.places, self.common[chosen], *lists)
