@@ -12,6 +12,7 @@ from coem import HiddenMarkovModel, MixtureClassifier, MixtureClusterer, Views
 from coem.corpus import open_corpus
 from coem.families import MixtureOf, Multinomial
 from coem.families.base import stack
+from coem.families.multinomial import _random_sums
 from coem.initialise import seeds, spherical
 from coem.io.corpus_writer import CorpusWriter
 from coem.kernels import counts
@@ -111,6 +112,21 @@ def test_a_start_at_random_has_the_spread_of_a_dense_one():
         one, other = (np.exp(np.asarray(t, np.float64))[:, chosen] for t in tables)
         np.testing.assert_allclose(one.mean(), other.mean(), rtol=0.05)
         np.testing.assert_allclose(one.std(axis=0).mean(), other.std(axis=0).mean(), rtol=0.1)
+
+
+@pytest.mark.parametrize("counts_of", [[5000.0, 3.0], [5000.0], [3.0, 0.0], [0.0]])
+def test_a_start_at_random_takes_little_more_memory_than_its_sums(counts_of):
+    total = np.resize(counts_of, 1000)
+    tracemalloc.start()
+    try:
+        sums = _random_sums(total, 200, np.random.default_rng(0))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    sums.check()
+    assert peak < 2 * sums.nbytes + 200_000
+    assert (np.diff(sums.offsets)[total >= 200] == 200).all()
+    assert sums.sums.sum() == pytest.approx(total.sum(), rel=0.1)
 
 
 def test_many_components_keep_lists_of_responsibilities(monkeypatch):

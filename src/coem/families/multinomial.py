@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from coem.families.base import each_piece
 from coem.families.counts import CountFamily
 from coem.kernels import counts, sparse_tables
-from coem.kernels.sparse_sums import SparseSums
+from coem.kernels.sparse_sums import SparseSums, ends
 from coem.kernels.sparse_tables import DENSE_CELLS, SparseTable
 from coem.stats import Stats
 from coem.typing import CSR, Array, Matrix, Resp, Rng, is_sparse
@@ -208,11 +208,17 @@ def _random_sums(total: Array, k: int, rng: Rng) -> SparseSums:
     rare = np.flatnonzero((total > 0) & (total < k))
     words = np.repeat(rare, rng.poisson(total[rare]))
     owners = rng.integers(k, size=len(words))
-    many = rng.standard_gamma(total[often, np.newaxis] / k, size=(len(often), k))
-    values = np.concatenate([np.ones(len(words)), many.ravel()])
-    words = np.concatenate([words, np.repeat(often, k)])
-    owners = np.concatenate([owners, np.tile(np.arange(k), len(often))])
-    return SparseSums.of_words(sp.csr_matrix((values, (words, owners)), shape=(len(total), k)))
+    few = sp.csr_matrix((np.ones(len(words)), (words, owners)), shape=(len(total), k))
+    lengths = np.diff(few.indptr)
+    lengths[often] = k
+    offsets = ends(lengths)
+    components, sums = np.empty(offsets[-1], np.int32), np.empty(offsets[-1])
+    for w in often:  # all at once would take several times the memory of the result
+        own = slice(offsets[w], offsets[w + 1])
+        components[own], sums[own] = np.arange(k), rng.standard_gamma(total[w] / k, size=k)
+    others = np.repeat(total < k, lengths)
+    components[others], sums[others] = few.indices, few.data
+    return SparseSums(offsets, components, sums, k)
 
 
 def _sample_sparse(theta: SparseTable, labels: Array, lengths: Array, rng: Rng) -> CSR:
