@@ -637,6 +637,17 @@ def test_ctrl_c_that_python_drops_ends_the_fit(engine):
     assert MixtureClusterer(**FIT, engine=engine).fit(BOTH).n_iter_ == FIT["max_iter"]
 
 
+def test_a_fit_after_ctrl_c_is_not_stopped_by_it(engine):
+    model = MixtureClusterer(**FIT, engine=engine)
+    with engine:  # held between two fits
+        with (
+            watch(lambda record: signal.raise_signal(signal.SIGINT)),
+            pytest.raises(KeyboardInterrupt),
+        ):
+            model.fit(BOTH)
+        assert model.fit(BOTH).n_iter_ == FIT["max_iter"]
+
+
 @pytest.mark.parametrize("error", [ArithmeticError, FileNotFoundError])
 def test_errors_of_workers_are_those_of_threads(client, engine, error):
     class Odd(Gaussian):

@@ -44,6 +44,11 @@ class Signals:
             finally:
                 del error  # or it and this frame hold each other, and all frames below
 
+    def forget(self, error: object) -> None:
+        """Forget what a handler has raised if it is the error that ends a fit."""
+        if error is self._raised:
+            self._raised = None
+
     def leave(self) -> None:
         """Put back the handlers that were there before."""
         if threading.current_thread() is not threading.main_thread():

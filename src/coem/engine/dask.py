@@ -93,6 +93,8 @@ class DaskEngine:
 
     def __exit__(self, *exception: object) -> None:
         """Stop the threads, and free what the workers hold for this engine."""
+        for error in exception[1:2]:
+            self._cluster.signals.forget(error)  # this engine may be held, and fit again
         with self._lock:
             self._n_entered -= 1
             last = self._n_entered == 0
