@@ -1,5 +1,6 @@
 """A corpus that does not fit in memory: verbs read it in parts, and say what is sampled."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -314,6 +315,10 @@ def test_a_run_of_segments_can_be_used_as_any_other(books, monkeypatch):
     assert "probability" in program("explain", "run", "--id", "b3#2").output
     nobody = program("explain", "run", "--id", "x#1", code=1)
     assert "no paragraph with the id 'x#1'" in nobody.output
+    rows = [{"body": "" if i else " ", "title": "judge and jury and ship"} for i in range(8)]
+    write_table(pa.Table.from_pylist(rows), "blank.jsonl")
+    ingest("blank.jsonl", "blank", text="title")
+    assert "has no text in 'body'" in program("predict", "run", "blank", code=1).output
     program("name", "run", "0=First")
     assert "First" in read_table("run/segments.csv").data.column("name").to_pylist()
 
@@ -380,6 +385,23 @@ def test_tables_in_parts_are_whole_tables(suffix, safe, tmp_path):
     else:
         assert (tmp_path / f"p.{suffix}").read_bytes() == (tmp_path / f"w.{suffix}").read_bytes()
     assert found == (suffix == "csv")
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_tables_that_stop_half_way_leave_the_file_as_it_was(suffix, tmp_path):
+    def tables():
+        yield from [pa.table({"a": [1, 2]})] * 2
+        raise ArithmeticError
+
+    path = tmp_path / f"old.{suffix}"
+    path.write_bytes(b"old")
+    with pytest.raises(ArithmeticError):
+        write_tables(tables(), path)
+    gc.collect()
+    assert [(found.name, found.read_bytes()) for found in tmp_path.iterdir()] == [
+        (path.name, b"old")
+    ]
 
 
 def test_labels_that_are_read_once_are_those_of_each_row(corpus):

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Container, Iterator
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
@@ -141,10 +140,18 @@ def parts_of(
         yield documents, views_of(saved, documents, vectors, talk)
         return
     check_no_vectors(documents, vectors)
+    none: NoText | None = None
+    n_found = 0
     for lo, hi in pairwise(documents.corpus.bounds):
-        with suppress(NoText):  # a shard may have none, and has no paragraphs then
+        try:
             part = as_cut(saved, documents.part(lo, hi), options, Listener())
-            yield part, views_of(saved, part, vectors)
+        except NoText as error:  # a shard may have none, and has no paragraphs then
+            none = error
+            continue
+        n_found += 1
+        yield part, views_of(saved, part, vectors)
+    if none is not None and not n_found:
+        raise none
 
 
 def only(

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -33,16 +34,17 @@ def write_tables(tables: Iterable[Any], path: str | os.PathLike[str], *, safe: b
     if second is None:
         write_table(first, path, safe=safe)
         return found
-    with new_file(path) as file:
-        writer = parquet.ParquetWriter(file, first.schema) if suffix == ".parquet" else None
+    with ExitStack() as opened:  # after an error, the writer is closed before the file
+        file = opened.enter_context(new_file(path))
+        writer = None
+        if suffix == ".parquet":
+            writer = opened.enter_context(parquet.ParquetWriter(file, first.schema))
         for number, table in enumerate(chain((first, second), rest)):
             found += n_formulas(table) if number and suffix == CSV else 0
             if writer is not None:
                 writer.write_table(table)
             else:
                 file.write(part_as(suffix, table, first=not number, safe=safe))
-        if writer is not None:
-            writer.close()
     return found
 
 
