@@ -253,7 +253,7 @@ def _check_regular(path: Path) -> int:
     """Refuse links and devices; return the size."""
     info = os.lstat(path)
     if not stat.S_ISREG(info.st_mode) or os.path.islink(path.parent):
-        raise ValueError(f"{path} is not a regular file")
+        raise ValueError("it is not a regular file")
     return info.st_size
 
 

@@ -334,7 +334,7 @@ def test_a_plain_text_of_another_encoding(write):
     path = write("d\u00e4".encode("latin-1"), "a.txt")
     table = read_table(path, plain=True)
     assert table.data.column("text").to_pylist() == ["d\u00e4"]
-    assert "a.txt is no UTF-8, and is read as cp1252" in table.notes[0]
+    assert "a.txt is not UTF-8, and is read as cp1252" in table.notes[0]
     with pytest.raises(TableError, match=r"b\.txt, line 1: the byte 0x81 is no UTF-8"):
         read_table(write(b"d\x81", "b.txt"), plain=True)
     assert columns(path, plain=True, encoding="latin-1")["text"] == ["d\u00e4"]
