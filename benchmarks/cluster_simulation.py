@@ -6,6 +6,8 @@ Each worker has partitions. The time of a partition varies, some workers are slo
 some are lost. A round ends when the statistics of all partitions are added up. The partitions of a
 lost worker are read again and worked on by others; states are inferred again and nothing else is
 lost. With `stealing`, a worker that has finished takes a partition of another one, and reads it.
+The seconds of the work, and of sending and adding, are those of the forecast of `cost_model.py`
+for V = 100,000 and k = 50, from the rates that docs/scale.md states.
 """
 
 import argparse
@@ -13,6 +15,12 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
+from cost_model import grouped, large
+from rates import STATED
+
+PARTS = grouped(large(100_000, 50), STATED)
+WORK = PARTS["rows"]  # seconds
+SENDING = sum(PARTS.values()) / WORK - 1.0  # and adding, in units of the work
 
 
 @dataclass(frozen=True)
@@ -27,7 +35,7 @@ class Cluster:
     loss: float = 0.0005  # chance that a worker is lost in a round
     notice: float = 0.5  # until the scheduler knows that it is lost
     reading: float = 0.5  # of a partition, in units of its work
-    sending: float = 0.05  # of the parameters down and the statistics up
+    sending: float = SENDING  # of the parameters down and the statistics up
     stealing: bool = False
 
 
@@ -89,17 +97,19 @@ def main():
     parser.add_argument("--rounds", type=int, default=200)
     arguments = parser.parse_args()
     n_workers, n_rounds = arguments.workers, arguments.rounds
-    print(f"{n_workers} workers, {n_rounds} rounds; 1 is a round without any trouble")
+    print(f"{n_workers} workers, {n_rounds} rounds; 1 is the work on rows, {WORK:.2f} s,")
+    print(f"and a round in which nothing varies takes {1 + SENDING:.2f}")
     print(f"{'':<44} {'mean':>6} {'median':>7} {'95 %':>8} {'longest':>8} {'lost':>6}")
     calm = {"slow_share": 0.0, "loss": 0.0}
     for name, changes in {
         "nothing goes wrong": calm,
         "nothing goes wrong, one partition a worker": {**calm, "parts": 1},
         "2 % of the workers are slow": {"loss": 0.0},
+        "the same, one partition a worker": {"loss": 0.0, "parts": 1},
         "2 % of the workers are slow, stealing": {"loss": 0.0, "stealing": True},
         "a worker is lost in every 20th round": {"slow_share": 0.0},
-        "the same, one partition a worker": {"slow_share": 0.0, "parts": 1},
-        "the same, noticed after 5 rounds": {"slow_share": 0.0, "notice": 5.0},
+        "lost, one partition a worker": {"slow_share": 0.0, "parts": 1},
+        "lost, noticed after the work of 5 rounds": {"slow_share": 0.0, "notice": 5.0},
         "slow and lost": {},
         "slow and lost, stealing": {"stealing": True},
         "slow and lost, stealing, 64 partitions": {"stealing": True, "parts": 64},
