@@ -52,7 +52,7 @@ class Crew:
         def work() -> None:
             try:
                 for place in places:
-                    threads.heed()
+                    flag.heed()
                     results[place] = function(items[place])
             finally:
                 for _ in places:  # after an error no thread starts another item

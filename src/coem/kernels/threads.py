@@ -82,6 +82,11 @@ class Flag:
         """True once this flag is up, or that of work which this work is a part of."""
         return self._up or (self._outer is not None and self._outer.is_up)
 
+    def heed(self) -> None:
+        """Raise `Stopped` once the flag is up."""
+        if self.is_up:
+            raise Stopped
+
     def guard(self, work: Callable[[], Result]) -> Result:
         """Return what `work` returns in a context without a loan, in which the flag is heeded.
 
@@ -91,7 +96,7 @@ class Flag:
 
         def guarded() -> Result:
             _flag.set(self)
-            heed()
+            self.heed()
             return work()
 
         self._at_work.add(get_ident())
@@ -116,8 +121,8 @@ _flag: ContextVar[Flag | None] = ContextVar("coem_flag", default=None)
 def heed() -> None:
     """Raise `Stopped` if the work of this thread was called off."""
     flag = _flag.get()
-    if flag is not None and flag.is_up:
-        raise Stopped
+    if flag is not None:
+        flag.heed()
 
 
 def aside(work: Callable[[], Result]) -> Result:
@@ -172,9 +177,12 @@ def spread(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
 
 def one_by_one(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
     """Call `function` with every item on this thread, until the work is called off."""
+    flag = _flag.get()  # looked up once: there are many small items
+    if flag is None:
+        return [function(item) for item in items]
     results = []
     for item in items:
-        heed()
+        flag.heed()
         results.append(function(item))
     return results
 
