@@ -506,11 +506,13 @@ def test_a_killed_worker_changes_no_bit(client, engine, tmp_path, source):
 
 
 def test_a_fit_goes_on_when_all_workers_are_started_again(client, engine):
+    client.wait_for_workers(2, timeout=SECONDS)  # one may have been killed by an earlier test
     whole = MixtureClusterer(**FIT, engine=engine).fit(BOTH)
 
     def look(record):
-        if record.round == 2:
-            client.restart(timeout=SECONDS)
+        if record.round == 2:  # Dask may wait in vain for a worker that was just about to start
+            client.restart(timeout=SECONDS, wait_for_workers=False)
+            client.wait_for_workers(1, timeout=SECONDS)
 
     with watch(look):
         same_bits(MixtureClusterer(**FIT, engine=engine).fit(BOTH), whole)
