@@ -263,7 +263,7 @@ def test_fits_that_overlap_have_the_bits_of_one_alone(before):
     bits differ, or BLAS stays at one thread.
     """
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((1500, 150)) + rng.integers(0, 2, (1500, 1))
+    X = rng.standard_normal((20_000, 150)) + rng.integers(0, 2, (20_000, 1))
     alone = full_gaussians(X, 1)
     with ThreadPoolExecutor(4) as pool:
         for fitted in pool.map(partial(full_gaussians, X), [1, 2, 1, 2, 1, 2]):
