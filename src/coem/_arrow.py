@@ -21,7 +21,7 @@ MOST_BLOCKS = 1 << 16
 
 
 def check_plain(data: memoryview) -> None:
-    """Raise ValueError if an Arrow file has compressed parts, or is none."""
+    """Raise ValueError if an Arrow file has compressed parts, or is not an Arrow file."""
     end = len(data) - END
     length = _number(data, "<i", end)
     if bytes(data[-len(MAGIC) :]) != MAGIC or length < 0:

@@ -11,6 +11,7 @@ from coem import SphericalKMeans, Views
 from coem.io import checkpoint, kept, read_archive, write_archive
 from coem.kernels.lloyd import Lloyd
 from coem.selection import stability
+from tests.states import Stopped, stopped_after_writes
 
 K = 12
 RNG = np.random.default_rng(0)
@@ -38,10 +39,6 @@ FITTED = (
     *("labels_", "view_labels_", "cluster_centers_", "consensus_centers_", "objective_"),
     *("history_", "runs_", "best_run_", "n_iter_", "converged_"),
 )
-
-
-class Stopped(Exception):
-    pass
 
 
 @pytest.fixture(autouse=True)
@@ -73,16 +70,7 @@ def results(model):
 
 def stop_at(name, folder, n_writes, monkeypatch, n_jobs=1):
     """Stop a fit before some write; return its result if it ended before."""
-    real, left = kept.write_archive, [n_writes]
-
-    def write(*args):
-        left[0] -= 1
-        if left[0] < 0:
-            raise Stopped
-        return real(*args)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(kept, "write_archive", write)
+    with stopped_after_writes(n_writes, monkeypatch):
         try:
             return fit(name, folder, n_jobs)
         except Stopped:
@@ -207,18 +195,9 @@ def test_several_fits_keep_their_states(tmp_path, monkeypatch):
         model = SphericalKMeans(K, n_init=2, checkpoint=folder)
         return stability(model, WORDS, n_runs=3, keep="central", random_state=0)
 
-    whole, left, real = call(None), [9], kept.write_archive
-
-    def write(*args):
-        left[0] -= 1
-        if left[0] < 0:
-            raise Stopped
-        return real(*args)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(kept, "write_archive", write)
-        with pytest.raises(Stopped):
-            call(tmp_path / "state")
+    whole = call(None)
+    with stopped_after_writes(9, monkeypatch), pytest.raises(Stopped):
+        call(tmp_path / "state")
     assert kept.has_state(tmp_path / "state")
     found = call(tmp_path / "state")
     np.testing.assert_array_equal(found.labels, whole.labels)

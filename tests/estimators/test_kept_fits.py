@@ -17,6 +17,7 @@ from coem import (
 )
 from coem.io import _lock, checkpoint, kept, read_archive, stopping, whole, write_archive
 from coem.selection import choose_k, stability
+from tests.states import Stopped, stopped_after_writes
 
 RNG = np.random.default_rng(0)
 X = RNG.poisson(np.repeat(0.5 + 3 * np.eye(3, 10), 16, axis=0))
@@ -26,10 +27,6 @@ VIEWS = {"a": X[:, :5], "b": X[:, 5:]}
 Y = np.where(np.arange(48) % 3, -1, np.arange(48) // 16)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-class Stopped(Exception):
-    pass
 
 
 @pytest.fixture(autouse=True)
@@ -153,18 +150,8 @@ def test_same_bits_with_other_threads(name, tmp_path, monkeypatch):
 
 def stop_at(call, folder, n_writes, monkeypatch):
     """Stop a call at a write."""
-    real, left = kept.write_archive, [n_writes]
-
-    def write(*args):
-        left[0] -= 1
-        if left[0] < 0:
-            raise Stopped
-        return real(*args)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(kept, "write_archive", write)
-        with pytest.raises(Stopped):
-            call(folder, 1)
+    with stopped_after_writes(n_writes, monkeypatch), pytest.raises(Stopped):
+        call(folder, 1)
 
 
 def counting(monkeypatch, name="write_archive"):
