@@ -8,6 +8,10 @@
 #include <optional>
 #include <vector>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include "agglomerate.hpp"
 #include "aspect.hpp"
 #include "bindings.hpp"
@@ -59,6 +63,14 @@ template const ChainKernels<double>& chain_kernels<double>();
 const DenseKernels& dense_kernels() { return COEM_PICK(dense_table()); }
 
 const char* instruction_set() { return name_of(isa); }
+
+// Let malloc keep the memory of arrays that are freed, up to 32 MB each, for the next ones.
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);  // glibc allows no more
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
 
 namespace {
 
@@ -296,6 +308,7 @@ template <class T> void bind_counts(nb::module_& m) {
 NB_MODULE(_compiled, m) {
     m.doc() = "Compiled kernels. Use their faces in coem.kernels.";
     m.def("instruction_set", coem::instruction_set);
+    m.def("keep_freed_memory", coem::keep_freed_memory);
     coem::bind_counts<float>(m);
     coem::bind_counts<double>(m);
     coem::bind_aspect(m);

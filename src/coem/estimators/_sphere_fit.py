@@ -124,6 +124,15 @@ class SphereFit(Saves, BaseEstimator):
             + (", or put another view last" if several else "")
         )
 
+    def _check_sample(self, sample: Partition) -> None:
+        """Raise if a start is to be drawn from a sample with fewer rows than there are clusters."""
+        n = np.count_nonzero(_mass(sample))
+        if isinstance(self.init, str) and n < self.n_clusters:
+            raise ValueError(
+                f"init={self.init!r} draws a start from a sample of {n:,} rows, too few for "
+                f"n_clusters={self.n_clusters:,}; ask for fewer, or pass concept vectors as init"
+            )
+
     # -- fit ---------------------------------------------------------------------------------
 
     def _fit(self, part: Rows) -> None:
@@ -131,6 +140,7 @@ class SphereFit(Saves, BaseEstimator):
         mass = _mass(part)
         self._check_enough_rows(mass)
         sample = _sample(part, mass)
+        self._check_sample(sample)
         self._say_sample(sample.n_rows, part.n_rows)
         draw = drawer(self.init, self.n_clusters, sample.views[-1], _mass(sample))
         saved = self._open_checkpoint(part, tuple(X.dtype for X in sample.views))

@@ -110,10 +110,10 @@ def _entropy(counts: Array, total: float) -> float:
     return float(-(shares * np.log(shares)).sum())
 
 
-def _cuts(indptr: Array) -> Cuts:
+def _cuts(indptr: Array, most: int = PIECES) -> Cuts:
     """Cut rows or columns into pieces with about equal numbers of non-zeros."""
     n, nnz = len(indptr) - 1, int(indptr[-1])
-    pieces = int(np.clip(nnz // NONZEROS, 1, PIECES))
+    pieces = int(np.clip(nnz // NONZEROS, 1, most))
     inner = np.searchsorted(indptr, np.linspace(0, nnz, pieces + 1)[1:-1])
     ends = sorted({0, n, *inner.tolist()})
     return list(pairwise(ends))
@@ -215,7 +215,8 @@ def fold_in(pairs: Pairs, y: Array, weights: Array, max_iter: int, tol: float) -
     def work(cut: tuple[int, int]) -> None:
         _compiled.aspect_fold_in(*lines, y, weights, *cut, max_iter, tol, shares)
 
-    threads.spread(work, pairs.row_cuts)
+    # Nothing is added up, and rows take up to `max_iter` rounds: small parts, for Ctrl-C.
+    threads.spread(work, _cuts(pairs.indptr, most=pairs.shape[0]))
     return shares
 
 

@@ -22,7 +22,12 @@ def new_table(n_components: int, n_features: int, dtype: Any) -> Array:
     """Return a table to be filled."""
     memory = threads.recycled(n_components * n_features + LANES, dtype)
     memory[-LANES:] = 0
-    return memory[:-LANES].reshape(n_features, n_components).T
+    return table_in(memory, n_components)
+
+
+def table_in(memory: Array, n_components: int) -> Array:
+    """Return the table that is in an array of all of its cells, spare ones included."""
+    return memory[:-LANES].reshape(-1, n_components).T
 
 
 def as_table(values: Array) -> Array:
@@ -105,6 +110,8 @@ def maximise(X: CSR, resp: Resp, alpha: float, dtype: Any) -> Array:
     table = new_table(k, X.shape[1], dtype)  # first: it fits where the table before it was
     rows = Rows(X, resp)
     few = rows.with_few_words()
+    if few.sum() * 2 < k:  # all cells are written twice, and the others in narrow runs
+        few[:] = False
     total = _fill_few(table, rows, np.flatnonzero(few), alpha) if few.any() else 0.0
     for first in range(0, len(table), rows.width):
         for lo, hi in _runs(~few[first : first + rows.width], first):

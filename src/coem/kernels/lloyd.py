@@ -47,10 +47,17 @@ class _Lists(NamedTuple):
 class Lloyd:
     """The rows of one view, of unit length or zero, with their labels and the sums of clusters.
 
-    `parts` holds the same rows, cut into one part per task, each with its slice of the rows.
+    `parts` holds the same rows, cut into one part per task, each with its slice of the rows. `sums`
+    are those of other rows, to which these are added.
     """
 
-    def __init__(self, X: Matrix, parts: Sequence[tuple[slice, Matrix]], n_clusters: int) -> None:
+    def __init__(
+        self,
+        X: Matrix,
+        parts: Sequence[tuple[slice, Matrix]],
+        n_clusters: int,
+        sums: Array | None = None,
+    ) -> None:
         n, d = X.shape
         self.X = X
         self._csr = summing.csr_arrays(X, d) if is_sparse(X) else None
@@ -58,7 +65,7 @@ class Lloyd:
         self.k = n_clusters
         self.labels = np.zeros(n, dtype=np.int32)
         self.cosines = np.zeros(n)  # between every row and the direction of its cluster
-        self.sums = np.zeros((n_clusters, d))
+        self.sums = np.zeros((n_clusters, d)) if sums is None else sums
         self._summed = np.full(n, -1, dtype=np.int32)  # the labels that `sums` were made from
         self._squares = np.zeros(n_clusters)  # squared lengths of the sums
         self._passed = np.zeros(n_clusters)  # weight that has joined or left each cluster

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from threading import Thread, get_ident
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from coem.kernels import _compiled
 from coem.typing import Array
 
 Result = TypeVar("Result")
@@ -36,6 +38,16 @@ class Pool(Protocol):
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         """Return the results in the order of the items."""
         ...
+
+
+class Serial:
+    """The calling thread alone."""
+
+    n_workers = 1
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """Return the results in the order of the items."""
+        return one_by_one(function, items)
 
 
 @dataclass
@@ -88,16 +100,17 @@ class Flag:
             raise Stopped
 
     def guard(self, work: Callable[[], Result]) -> Result:
-        """Return what `work` returns in a context without a loan, in which the flag is heeded.
+        """Return what `work` returns in a context of its own, in which the flag is heeded.
 
-        Without a loan the code inside a task is serial: a task that waited for another task of
-        the same threads could wait for itself.
+        The code inside a task is serial: a task that waited for another task of the same threads
+        could wait for itself. But a task may be a whole fit, and use its memory again.
         """
 
         def guarded() -> Result:
             _flag.set(self)
             self.heed()
-            return work()
+            with lend(Serial()):
+                return work()
 
         self._at_work.add(get_ident())
         try:
@@ -150,9 +163,21 @@ def aside(work: Callable[[], Result]) -> Result:
     return results[0]
 
 
+@cache
+def _keep_freed_memory() -> None:
+    """Let malloc keep the memory of freed arrays for the next ones, in this process from now on.
+
+    The malloc of glibc would ask the system for every array that is larger than all it has seen
+    being freed, and give it back at once. Dask starts workers with settings that make it do so
+    always. New pages cost more time than the work on them.
+    """
+    _compiled.keep_freed_memory()
+
+
 @contextmanager
 def lend(pool: Pool) -> Iterator[None]:
     """Let the kernels use `pool` inside this context."""
+    _keep_freed_memory()
     loan = _Loan(pool)
     token = _loan.set(loan)
     try:

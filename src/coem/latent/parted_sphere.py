@@ -115,18 +115,18 @@ class PartedSphere(SphereBase):
         """
         handed = self._handed_on(part, theta, turn, list(state.labels), list(state.cosines))
         labels, cosines = handed
-        rows = Lloyd(part.views[turn], [], self.n_clusters)
+        before = None if total is None else total.sums
+        rows = Lloyd(part.views[turn], [], self.n_clusters, before)
         rows.sum_rows(labels, part.weight)
         present = labels if part.weight is None else np.where(part.weight > 0, labels, -1)
         if not self.refills or cosines is None:
             worst = self._worst(part, turn, np.full(part.n_rows, -1), np.zeros(part.n_rows))
         else:
             worst = self._worst(part, turn, present, cosines)
-        stats = SphereStats(rows.sums, sizes_of(present, self.n_clusters), worst)
+        sizes = sizes_of(present, self.n_clusters)
         if total is None:
-            return stats
-        total += stats
-        return total
+            return SphereStats(rows.sums, sizes, worst)
+        return SphereStats(rows.sums, total.sizes + sizes, total.worst + worst)
 
     def _worst(self, part: Partition, turn: int, labels: Array, cosines: Array) -> WorstRows:
         """Return the rows that fit worst, of those with a label of 0 or more."""
