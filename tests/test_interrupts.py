@@ -288,6 +288,44 @@ def test_texts_are_counted_in_pieces(monkeypatch):
         flag.guard(lambda: words.tally_text(rows, None, words.Rule()))
 
 
+def looked_at(monkeypatch, work, times):
+    """Return how often `work` looks at its flag, which goes up at some time."""
+    flag, looks = threads.Flag(), []
+    up = property(lambda self: looks.append(1) or len(looks) == times)
+    monkeypatch.setattr(threads.Flag, "is_up", up)
+    with pytest.raises(threads.Stopped):
+        flag.guard(work)
+    return len(looks)
+
+
+BLOCKS = [
+    *(("log_prob", "full", gaps) for gaps in (False, True)),
+    *(("stats_under", "full", gaps) for gaps in (False, True)),
+    ("log_prob", "tied", False),
+    ("log_prob", "diag", False),
+]
+
+
+@pytest.mark.parametrize(("step", "covariance", "gaps"), BLOCKS)
+def test_a_helper_is_stopped_inside_a_block_of_gaussians(step, covariance, gaps, monkeypatch):
+    """A block of many columns and components takes seconds."""
+    rng = np.random.default_rng(0)
+    X, resp = rng.standard_normal((4000, 40)), rng.dirichlet(np.ones(9), 4000)
+    family = Gaussian(covariance)
+    theta = family.estimate(family.stats(X, resp))
+    X[rng.random(X.shape) < 0.1 * gaps] = np.nan
+    args = (X, theta) if step == "log_prob" else (X, resp, theta)
+    assert looked_at(monkeypatch, lambda: getattr(family, step)(*args), times=4) == 4
+
+
+def test_rows_are_folded_in_a_few_at_a_time(monkeypatch):
+    model = AspectModel(2, max_iter=2, tol=0, random_state=0)
+    W = np.random.default_rng(0).poisson(3.0, (4000, 30)) + 1
+    monkeypatch.setattr("coem.kernels.aspect.NONZEROS", 1200)
+    model.fit(W[:50])
+    assert looked_at(monkeypatch, lambda: model.transform(W), times=60) == 60
+
+
 def test_a_tree_is_stopped(data, monkeypatch):
     model = MultiViewAgglomerative(3)
     monkeypatch.setattr(

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from coem import MixtureClassifier, MixtureClusterer, SphericalKMeans, Views
 from coem.families import Bernoulli, Categorical, Gaussian, Multinomial, VonMisesFisher
 from coem.initialise import INITS
+from coem.runs import best_of
 
 N, K = 40, 3
 ROWS = np.random.default_rng(0).integers(0, K, N)  # the groups that the rows are made of
@@ -102,6 +103,44 @@ def test_a_weight_is_a_number_of_rows(kinds, coupling, init):
             K, family=family, init=init, max_iter=2, tol=0, random_state=seed, **options
         )
         check(model, views, weight)
+
+
+@pytest.mark.parametrize("init", ["rows", "k-means++"])
+def test_rows_that_are_empty_in_a_view_do_not_move_its_scale(init):
+    """They are zeros when they are encoded, and these rows lie far from 0."""
+    rng = np.random.default_rng(0)
+    far = 1e5 + KINDS["full Gaussian"][1](rng)
+    far[rng.random(N) < 0.3] = np.nan
+    views, weight = Views(counts=KINDS["counts"][1](rng), far=far), rng.integers(1, 4, N)
+    options = {"init": init, "max_iter": 2, "tol": 0, "random_state": 0}
+    family = {"counts": Multinomial(), "far": Gaussian("diag")}
+    check(MixtureClusterer(K, family=family, evidence="fixed", **options), views, weight)
+    ends = [
+        MixtureClusterer(K, family=Gaussian("diag"), **options).fit(rows).objective_
+        for rows in (far, far[~np.isnan(far[:, 0])])
+    ]
+    assert ends[0] == pytest.approx(ends[1], rel=1e-9)
+
+
+def test_of_restarts_that_end_alike_the_first_is_kept():
+    rng = np.random.default_rng(3)
+    X, weight = rng.standard_normal((N, 3)) + 9 * ROWS[:, None], rng.integers(1, 4, N)
+    options = {"family": Gaussian("tied"), "n_init": 4, "max_iter": 20, "tol": 0}
+    for seed in range(4):
+        check(MixtureClusterer(K, random_state=seed, **options), X, weight)
+    assert best_of([-3.0, -2.0 - 1e-13, -2.0, -2.1]) == 1
+    assert best_of([np.nan, -1.0]) == 0
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied"])
+def test_rows_in_a_plane_start_alike(covariance):
+    """Which directions span a plane in which all variances are equal is up to rounding."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        line = np.outer(rng.standard_normal(N), rng.standard_normal(3)) + rng.standard_normal(3)
+        options = {"init": "random", "max_iter": 2, "tol": 0, "random_state": seed}
+        model = MixtureClusterer(2, family=Gaussian(covariance, reg=1e-2), **options)
+        check(model, line, rng.integers(1, 4, N))
 
 
 @pytest.mark.filterwarnings("ignore:component")

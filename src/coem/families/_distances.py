@@ -5,6 +5,7 @@ Distances do not depend on the origin, and rounding errors are smallest if it is
 
 import numpy as np
 
+from coem.kernels import threads
 from coem.typing import Array
 
 CELLS = 2**15  # of an array of a piece: 256 kB
@@ -27,6 +28,7 @@ def expanded(rows: Array, means: Array, variances: Array, constant: Array, out: 
     shift, at_centre, top = (_tiled(row, size) for row in (centre, constant - least, constant))
     values, squares, linear = np.empty((size, d)), np.empty((size, width)), np.empty((size, k))
     for begin in range(0, len(rows), size):
+        threads.heed()
         part, found = rows[begin : begin + size], out[begin : begin + size]
         n = len(part)
         centred = np.subtract(part, shift[:n], out=values[:n])
@@ -53,6 +55,7 @@ def whitened(rows: Array, means: Array, whites: Array, constant: Array, out: Arr
         # A column of ones takes the means into the product.
         table = np.vstack([whites[some].transpose(1, 0, 2).reshape(d, -1), -offsets.reshape(1, -1)])
         for begin in range(0, len(rows), size):
+            threads.heed()
             part = rows[begin : begin + size]
             n = len(part)
             np.subtract(part, centre, out=centred[:n, :d])

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coem.families._collapse import NO_MASS
+from coem.kernels import threads
 from coem.typing import Array
 
 SEVERAL = 8  # rows of a pattern, on average, for which a product of matrices pays
@@ -100,6 +101,7 @@ def observed_moments(rows: Array, missing: Array, resp: Array) -> tuple[Array, A
     filled = np.where(missing, 0.0, rows)
     sums = []
     for root in np.sqrt(resp).T:
+        threads.heed()
         values, there = filled * root[:, np.newaxis], seen * root[:, np.newaxis]
         sums.append((values.T @ values, values.T @ there, there.T @ there))
     squares, crossed, observed = map(np.stack, zip(*sums, strict=True))
@@ -173,6 +175,7 @@ def _components(
     """Yield mean, white and conditions of each component; a single white serves for all."""
     conditions: list[Condition] = []
     for j, mean in enumerate(means):
+        threads.heed()
         if j < len(whites):
             conditions = [_condition(whites[j], gap.columns) for gap in gaps]
         yield mean, whites[min(j, len(whites) - 1)], conditions

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from coem.families import _collapse
+from coem.kernels import threads
 from coem.kernels.one_hot import OneHot
 from coem.stats import Stats
 from coem.typing import Array, Resp
@@ -154,6 +155,7 @@ def products(rows: Array, resp: Array) -> Array:
     roots, d, work = np.sqrt(resp), rows.shape[1], _work(rows)
     total = np.zeros((resp.shape[1], d, d))
     for begin in range(0, len(rows), len(work)):
+        threads.heed()
         some = slice(begin, begin + len(work))
         for own, root in zip(total, roots[some].T, strict=True):
             weighted = np.multiply(rows[some], root[:, np.newaxis], out=work[: len(root)])

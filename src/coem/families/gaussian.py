@@ -369,8 +369,9 @@ class Gaussian(Family[GaussianTheta, GaussianStats, Matrix]):
         for component in np.unique(labels):
             # By eigenvalues, so that a start does not fail if the rows lie in a plane.
             values, vectors = np.linalg.eigh(theta.covariances[component])
-            root = vectors * np.sqrt(np.maximum(values, 0.0))
-            rows[labels == component] = rows[labels == component] @ root.T
+            # The vectors of equal values are up to rounding; this root does not depend on them.
+            root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+            rows[labels == component] = rows[labels == component] @ root
         return rows + theta.means[labels]
 
 

@@ -36,7 +36,8 @@ def prime_apart(
     sizes = np.bincount(classes, minlength=shares.shape[1])
     if init == "random" or ((shares > 0).sum(axis=0) < sizes).any():  # too few rows for seeds
         return lambda rng: _drawn(model, part, shares, rng)
-    distances = Distances([scaled(X, part.weight) for X in part.views], part.empty)
+    scaled_views = [scaled(X, part.view_weight(v)) for v, X in enumerate(part.views)]
+    distances = Distances(scaled_views, part.empty)
 
     def draw(rng: Rng) -> MixtureTheta:
         resp = np.zeros((part.n_rows, model.n_components))

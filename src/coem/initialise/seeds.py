@@ -63,7 +63,9 @@ class Distances:
 
     def is_nearer(self, one: Array, other: Array) -> Array:
         """Return where a distance is smaller than another one, by more than rounding."""
-        return np.asarray(one < other - self._tie * (1.0 + other))
+        limit = other * (1.0 - self._tie)
+        limit -= self._tie
+        return np.asarray(one < limit)
 
     def to(self, seeds: Array) -> Array:
         """Return the distances of all rows to the seeds, of shape (n_rows, n_seeds)."""
@@ -96,7 +98,9 @@ def scaled(X: Matrix, weight: Array | None) -> tuple[Matrix, Array]:
     X = filled(np.asarray(X, dtype=np.float64), share)
     X = X - share @ X
     squares = squares_of(X)
-    scale = max(float(share @ squares), float(np.finfo(np.float64).tiny))
+    scale = float(share @ squares)
+    if not scale > np.finfo(np.float64).tiny:  # all rows that count are equal
+        scale = 1.0
     return X / np.sqrt(scale), squares / scale
 
 

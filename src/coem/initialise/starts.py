@@ -48,6 +48,12 @@ def stored_starter(
         pool = partial(_pool, families=model.emissions.families)
         return _random(model, reduce(add, engine.each_part(pool, rows.parts())))
     sample = rows.sample
+    if model.n_components > sample.n_rows:
+        raise ValueError(
+            f"init={init!r} draws a start from a sample of {sample.n_rows:,} of the "
+            f"{rows.n_rows:,} rows, too few for {model.n_components:,} components; ask for fewer, "
+            "or pass init='random', which looks at all rows"
+        )
     draw = _labeller(model, sample, init)
 
     def start(rng: Rng) -> Start[MixtureTheta]:
@@ -85,7 +91,8 @@ def _labeller(model: Mixture, part: Partition, init: Init) -> Callable[[Rng], Ar
 
 def _nearest(model: Mixture, part: Partition, init: Init) -> Callable[[Rng], Array]:
     """Return a function that draws rows as seeds and gives every row to the nearest seed."""
-    distances = Distances([scaled(X, part.weight) for X in part.views], part.empty)
+    scaled_views = [scaled(X, part.view_weight(v)) for v, X in enumerate(part.views)]
+    distances = Distances(scaled_views, part.empty)
     weight = part.row_weight()
 
     def draw(rng: Rng) -> Array:
