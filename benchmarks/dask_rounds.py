@@ -1,11 +1,12 @@
 """Rounds on a Dask cluster of this machine, against threads of one process.
 
     python benchmarks/dask_rounds.py                 # 1 M documents, some minutes and 5 GB
-    python benchmarks/dask_rounds.py --rows 100000
+    python benchmarks/dask_rounds.py --rows 100000 --components 20
 
 The cluster has two workers of one thread, the process two threads. Rows are placed before the first
-round. The table has seconds per round, the ratio, and how far the objectives are apart; then the
-same with a worker that is killed in round 3.
+round. Threads and cluster take turns, because other programs slow down the machine for a while:
+each line has the median seconds of a round, and the ratio to the fits of threads before and after
+it. Then a worker is killed in round 3.
 """
 
 import argparse
@@ -22,7 +23,10 @@ from distributed import Client, LocalCluster
 from coem import MixtureClusterer
 from coem.records import watch
 
-N_WORDS, N_COMPONENTS, N_DRAWS, BATCH = 100_000, 50, 115, 50_000
+N_WORDS, N_TOPICS, N_DRAWS, BATCH = 100_000, 50, 115, 50_000
+
+
+EARLY = 3  # rounds that are left out: rows are placed, and have many components
 
 
 def documents(n_rows):
@@ -35,7 +39,7 @@ def documents(n_rows):
 
 def batch(n_rows, prob, words, seed):
     rng = np.random.default_rng(seed + 1)
-    topics = rng.integers(N_COMPONENTS, size=n_rows)
+    topics = rng.integers(N_TOPICS, size=n_rows)
     ranks = np.searchsorted(prob, rng.random((n_rows, N_DRAWS)) * prob[-1])
     moved = (ranks + 1_900 * (topics[:, np.newaxis] + 1)) % N_WORDS
     drawn = words[np.where(rng.random(ranks.shape) < 0.5, moved, ranks)]
@@ -46,21 +50,21 @@ def batch(n_rows, prob, words, seed):
     return X
 
 
-def fit(X, n_rounds, client=None):
-    """Return a fitted model, with the seconds of processors between the first and last round."""
+def fit(X, args, client=None):
+    """Return a fitted model, with the seconds of processors in a late round."""
     model = MixtureClusterer(
-        N_COMPONENTS, init="random", max_iter=n_rounds, tol=0, random_state=0, n_jobs=2
+        args.components, init="random", max_iter=args.rounds, tol=0, random_state=0, n_jobs=2
     )
     at = {}
     with watch(lambda record: at.setdefault(record.round, used(client))):
         model.set_params(engine=client).fit(X)
-    model.cpu = (at[n_rounds] - at[1]) / (n_rounds - 1)
+    model.cpu = (at[args.rounds] - at[EARLY]) / (args.rounds - EARLY)
     return model
 
 
-def seconds(model):
-    """Return the median seconds of a round; the first one also places the rows."""
-    return float(np.median([record.seconds for record in model.history_[1:]]))
+def seconds(*models):
+    """Return the median seconds of a late round; the first one also places the rows."""
+    return float(np.median([record.seconds for m in models for record in m.history_[EARLY:]]))
 
 
 def used(client=None):
@@ -83,33 +87,44 @@ def killer(client):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--components", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--turns", type=int, default=3, help="fits of the cluster")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     X = documents(args.rows)
-    print(f"{X.shape[0]:,} x {X.shape[1]:,}, {X.nnz:,} non-zeros, k = {N_COMPONENTS}", flush=True)
-    local = fit(X, args.rounds)
-    print(f"threads       {seconds(local):.2f} s per round, {local.cpu:.2f} s of processors")
+    print(
+        f"{X.shape[0]:,} x {X.shape[1]:,}, {X.nnz:,} non-zeros, k = {args.components}", flush=True
+    )
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
-        plain = fit(X, args.rounds, client)
-        report("dask", plain, local)
+        before, ratios = fit(X, args), []
+        for _ in range(args.turns):
+            plain, after = fit(X, args, client), fit(X, args)
+            ratios.append(report("dask", plain, before, after))
+            before = after
+        print(f"median of the ratios: {np.median(ratios):.2f}")
         with watch(killer(client)):
-            killed = fit(X, args.rounds, client)
-        report("worker killed", killed, local)
+            killed = fit(X, args, client)
+        report("worker killed", killed, before)
         same = plain.objective_ == killed.objective_ and (plain.labels_ == killed.labels_).all()
         print(f"the same bits with and without the loss: {same}")
 
 
-def report(name, model, local):
-    ratio = seconds(model) / seconds(local)
-    apart = abs(model.objective_ / local.objective_ - 1)
+def report(name, model, *local):
+    """Print a line for a fit of the cluster, and return its ratio to fits of threads."""
+    own, threads = seconds(model), seconds(*local)
+    apart = abs(model.objective_ / local[0].objective_ - 1)
     rounds = " ".join(f"{record.seconds:.2f}" for record in model.history_)
     print(
-        f"{name:13} {seconds(model):.2f} s per round, {ratio:.2f}x; objective {apart:.1e} apart; "
-        f"{model.cpu:.2f} s of processors, {model.cpu / local.cpu:.2f}x"
+        f"{name:13} {own:.2f} s per round, threads {threads:.2f} s: {own / threads:.2f}x; "
+        f"objective {apart:.1e} apart"
     )
+    if model.cpu > 0:  # not if a worker was killed, with all that it had worked
+        ratio = model.cpu / np.mean([other.cpu for other in local])
+        print(f"              {model.cpu:.2f} s of processors, {ratio:.2f}x")
     print(f"              rounds: {rounds}", flush=True)
+    return own / threads
 
 
 if __name__ == "__main__":

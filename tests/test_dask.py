@@ -4,9 +4,13 @@ import gc
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
+from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -32,9 +36,16 @@ dask = pytest.importorskip("dask", reason="needs coem[dask]")
 pytest.importorskip("dask.array", reason="needs coem[dask]")
 pytest.importorskip("dask.bag", reason="needs coem[dask]")
 
-from coem.engine import _dask_cluster, _dask_data, _dask_session, _dask_tasks  # noqa: E402
+from coem.engine import (  # noqa: E402
+    _dask_cluster,
+    _dask_data,
+    _dask_session,
+    _dask_shared,
+    _dask_tasks,
+)
 from coem.engine._dask_parcels import Parcel, n_bytes  # noqa: E402
-from coem.engine._dask_tree import fold, leaves, plan  # noqa: E402
+from coem.engine._dask_shared import CAN_SHARE, NotSharedError, SharedTable  # noqa: E402
+from coem.engine._dask_tree import fold, leaves, owners_of, plan  # noqa: E402
 from coem.engine.dask import DaskEngine  # noqa: E402
 from coem.engine.dask_rows import DaskRows  # noqa: E402
 
@@ -304,7 +315,14 @@ def in_pairs(items):
 @pytest.mark.parametrize("n_leaves", [1, 2, 3, 5, 6, 7, 8, 13, 16, 31])
 @pytest.mark.parametrize("n_owners", [1, 2, 3, 5, 8, 40])
 def test_whoever_adds_branches_the_tree_is_the_same(n_leaves, n_owners):
-    owners = _dask_data.owners_of(n_leaves, n_owners)
+    owners = owners_of(["worker"] * n_leaves, {"worker": n_owners})
+    the_tree_is_the_same(owners)
+    homes = np.random.default_rng(n_leaves).choice(["a", "b", "c"], n_leaves).tolist()
+    the_tree_is_the_same(owners_of(homes, {"a": n_owners, "b": 1, "c": 2}))
+
+
+def the_tree_is_the_same(owners):
+    n_leaves, n_owners = len(owners), len({*owners})
     branches, levels = plan(owners)
     assert all(len({*owners[lo:hi]}) == 1 for lo, hi in branches)
     found = [fold(lo, hi, lambda i: i, lambda a, b: (a, b)) for lo, hi in branches]
@@ -312,6 +330,23 @@ def test_whoever_adds_branches_the_tree_is_the_same(n_leaves, n_owners):
         found += [(found[a], found[b]) for a, b in level]
     assert found[-1] == in_pairs([*range(n_leaves)])
     assert len(branches) <= 2 * min(n_leaves, n_owners * n_leaves.bit_length())
+
+
+@pytest.mark.parametrize("n_leaves", [1, 7, 64, 100])
+def test_few_leaves_move_when_workers_go_and_come(n_leaves):
+    four, three, back = list("aabbccdd"), list("aaccdd"), list("aaccddee")
+    before = [four[i * len(four) // n_leaves] for i in range(n_leaves)]
+    assert _dask_data.shared_out(before, four) == before
+    without = _dask_data.shared_out(before, three)
+    assert {*without} <= {*three}
+    kept = [own == other for own, other in zip(before, without, strict=True) if own != "b"]
+    assert all(kept)
+    again = _dask_data.shared_out(without, back)
+    share = 2 * -(-n_leaves // len(back))  # of two threads
+    beyond = sum(max(n - share, 0) for n in Counter(without).values())
+    moved = [own != other for own, other in zip(without, again, strict=True)]
+    assert sum(moved) == beyond
+    assert max(Counter(again).values()) <= share
 
 
 def test_leaves_have_all_partitions_in_their_order():
@@ -348,6 +383,70 @@ def test_parcels_put_arrays_in_order():
     assert moved["odd"].flags.aligned
     np.testing.assert_array_equal(moved["table"], table)
     assert n_bytes(table) == pytest.approx(table.nbytes, rel=0.01)
+
+
+needs_memory = pytest.mark.skipif(not CAN_SHARE, reason="needs memfd of Linux")
+
+
+def small_table():
+    table = new_table(3, 5000, np.float32)
+    table[...] = np.arange(15000).reshape(3, 5000)
+    return table
+
+
+@needs_memory
+@pytest.mark.parametrize("array", [small_table(), np.arange(6000.0).reshape(2, 3000)])
+def test_shared_tables_are_the_same_arrays_elsewhere(array):
+    shared = SharedTable(array)
+    found = pickle.loads(pickle.dumps(shared)).value
+    np.testing.assert_array_equal(found, array)
+    assert is_table(found) == is_table(array)
+    assert len(pickle.dumps(shared)) < 1000
+    again = pickle.loads(pickle.dumps(shared)).value  # a process maps it once
+    assert np.shares_memory(again, found)
+    del shared  # what is mapped stays
+    np.testing.assert_array_equal(found, array)
+    with pytest.raises(ValueError, match="read-only"):
+        found[0, 0] = 1
+
+
+@needs_memory
+def test_memory_of_another_process_is_not_taken_for_a_table(tmp_path):
+    shared = SharedTable(small_table())
+    reference = pickle.loads(pickle.dumps(shared))
+    other = SharedTable(small_table())
+    foreign = pickle.loads(pickle.dumps(other)).path
+    short = tmp_path / "short"
+    short.write_bytes(b"no table")
+    for path in (foreign, str(short), str(tmp_path), str(tmp_path / "gone")):
+        with pytest.raises(NotSharedError):
+            assert replace(reference, path=path).value is None
+
+
+def shared_tables():
+    """Return the tables that this process shares."""
+    places = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+    return [p for p in places if os.path.lexists(p) and "coem-table" in os.readlink(p)]
+
+
+@needs_memory
+@pytest.mark.parametrize("reached", [True, False], ids=["shared", "sent"])
+def test_workers_that_cannot_reach_a_table_get_it_sent(client, engine, monkeypatch, reached):
+    wide = rows_of_many_words()
+    plain = MixtureClusterer(**FIT).fit(wide)
+    if not reached:
+        monkeypatch.setattr(_dask_shared, "HERE", "/proc/0/fd")
+    at = []
+    with watch(lambda record: at.append(len(shared_tables()))):
+        near(MixtureClusterer(**FIT, engine=engine).fit(wide), plain)
+    assert engine._cluster.shares is reached
+    assert (max(at) > 0) is reached
+    gc.collect()
+    assert shared_tables() == []
+
+
+def rows_of_many_words():
+    return sp.random(N, 9000, 0.02, "csr", random_state=np.random.default_rng(0))
 
 
 # -- where rows come from ----------------------------------------------------------------------
@@ -614,6 +713,38 @@ def test_a_task_that_outlives_its_session_keeps_no_state():
     _dask_tasks.forget([job.session])
     _dask_tasks._keep(job, 1, Parcel(np.zeros(9)))
     assert _dask_tasks.n_kept() == before
+
+
+def test_states_of_sessions_that_nobody_ended_make_room():
+    room = n_bytes(Parcel(np.zeros(900))) + 10
+    old, new = (_dask_tasks.Job(name, Clock(1, (1.0,), 0.0), room=room) for name in ("old", "new"))
+    before = _dask_tasks.n_kept()
+    _dask_tasks.forget([key[0] for key in _dask_tasks._states])
+    _dask_tasks._keep(old, 0, Parcel(np.zeros(900)))
+    _dask_tasks._keep(new, 0, Parcel(np.zeros(900)))
+    _dask_tasks._keep(new, 1, Parcel(np.zeros(900)))  # no room beside that of its own session
+    assert [*_dask_tasks._states] == [("new", 0)]
+    _dask_tasks.forget(["new"])
+    assert _dask_tasks.n_kept() == 0 <= before
+
+
+ALONE = """
+import sys
+from distributed import Client
+from coem import MixtureClusterer
+from tests.test_dask import BOTH, FIT
+
+if __name__ == "__main__":
+    with Client(sys.argv[1], set_as_default=False) as client:
+        print(repr(MixtureClusterer(**FIT, engine=client).fit(BOTH).objective_))
+"""
+
+
+def test_the_client_need_not_be_the_default_one(client, engine):
+    own = MixtureClusterer(**FIT, engine=client).fit(BOTH).objective_
+    command = [sys.executable, "-c", ALONE, client.scheduler.address]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS)
+    assert done.stdout.strip() == repr(own)
 
 
 class Loud:

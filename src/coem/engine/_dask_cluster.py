@@ -9,10 +9,12 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from coem.engine._dask_parcels import Parcel
+from coem.engine._dask_shared import CAN_SHARE, NotSharedError
 from coem.engine._dask_signals import Signals
 from coem.kernels import threads
 
 BEAT = 0.5  # seconds between two looks at work that is under way
+PATIENCE = 60  # seconds to wait for a worker, where there is none
 TRIES = 10  # times that work is started again after data were lost
 GONE = ("lost", "cancelled")
 
@@ -42,7 +44,7 @@ class Cluster:
         Raises
         ------
         RuntimeError
-            If no worker comes within the timeout of the client.
+            If no worker comes within a minute.
         """
         with self._reaching():
             found = self.client.nthreads()
@@ -117,7 +119,8 @@ class Cluster:
             while True:
                 self.signals.heed()
                 try:
-                    wait([future], timeout=BEAT)
+                    with self.client.as_current():  # it need not be the default client
+                        wait([future], timeout=BEAT)
                     break
                 except TimeoutError as error:  # look, and listen to Ctrl-C
                     # Dask's frames and the error hold each other, and all frames below them: what
@@ -127,7 +130,11 @@ class Cluster:
                     self.check_running()
                 if any(other.status in GONE for other in fragile):
                     raise Lost
-            (parcel,) = self.client.gather([future], direct=self._direct)
+            try:
+                (parcel,) = self.client.gather([future], direct=self._direct)
+            except NotSharedError:
+                self.shares = False
+                raise Lost from None
         found: Parcel[Any] = parcel
         return found.value
 
@@ -153,16 +160,25 @@ class Cluster:
             )
 
     @cached_property
+    def shares(self) -> bool:
+        """Whether to try and share memory with the workers; False once one could not reach it."""
+        return CAN_SHARE and self._is_near
+
+    @cached_property
+    def _is_near(self) -> bool:
+        """Whether all workers have addresses of this machine; a tunnel may lead elsewhere."""
+        return all(re.match(r"(tcp|tls)://127\.", address) for address in self.client.nthreads())
+
+    @property
     def _direct(self) -> bool | None:
         """Return whether to talk to workers without the scheduler: as the user says, or if near."""
         if self.client.direct_to_workers is not None:
             return bool(self.client.direct_to_workers)
-        near = all(re.match(r"(tcp|tls)://127\.", address) for address in self.client.nthreads())
-        return True if near else None
+        return True if self._is_near else None
 
     def _wait_for_worker(self) -> None:
         try:
-            self.client.wait_for_workers(1, timeout=10)
+            self.client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
             raise RuntimeError(
                 "the Dask cluster has no worker; start one, for example with `dask worker "
@@ -208,8 +224,9 @@ def check_tries(n_lost: int) -> None:
     """Give the scheduler time to notice a loss; raise after too many losses in a row."""
     if n_lost >= TRIES:
         raise RuntimeError(
-            f"data were lost {n_lost} times in a row, because Dask workers ended; look at their "
-            "logs, and at their limits of memory"
+            f"data were lost {n_lost} times in a row. If Dask workers have ended, look at their "
+            "logs, and at their limits of memory. Blocks that were sent with scatter, and those of "
+            "another client, cannot be made again: let tasks load them, and use this client"
         )
     time.sleep(BEAT)
 

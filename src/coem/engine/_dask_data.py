@@ -1,5 +1,6 @@
 """Partitions on the workers of a Dask cluster."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from coem.engine._dask_cluster import GONE, Cluster
 from coem.engine._dask_parcels import Parcel, n_bytes
 from coem.engine._dask_tasks import load, settle
-from coem.engine._dask_tree import leaf_size, leaves
+from coem.engine._dask_tree import leaf_size, leaves, owners_of
 from coem.protocols import OnWorker, Stored
 
 # Rows in memory become partitions of about 128 MB: a task also fills and adds a table of
@@ -31,21 +32,31 @@ class Placed:
         self.cluster = cluster
         self._lock = RLock()
         self._parts = parts
-        memory, workers = cluster.memory(), cluster.workers()
+        memory, self._workers = cluster.memory(), cluster.workers()
         self.room = int(STATES * memory) if memory < float("inf") else ROOM
-        self.homes = _spread(workers, len(parts))
-        self.n_threads = len(workers)
+        n_leaves = len(leaves(len(parts)))
+        self._owners = [self._workers[i * len(self._workers) // n_leaves] for i in range(n_leaves)]
         self._stored = isinstance(parts[0], Stored)
-        share = SHARE * memory * len({*workers})
+        share = SHARE * memory * len({*self._workers})
         self._stays = stays and (not self._stored or sum(part.n_bytes for part in parts) <= share)
         self._futures: list[Any] = [None] * len(parts)
+
+    @property
+    def homes(self) -> list[str]:
+        """The worker of each partition; neighbours are together, so that their sums are too."""
+        size = leaf_size(len(self._parts))
+        return [self._owners[i // size] for i in range(len(self._parts))]
+
+    def owners(self, several: int) -> list[int]:
+        """Return an owner for each leaf: so many for each thread of its worker."""
+        n_threads = Counter(self._workers)
+        return owners_of(self._owners, {name: n * several for name, n in n_threads.items()})
 
     def sources(self) -> tuple[list[Any], list[Make | None]]:
         """Return what tasks work on, and how they make partitions of it; None if it is one."""
         workers = self.cluster.workers()
-        if not {*self.homes} <= {*workers}:  # some are gone
-            self.homes = _spread(workers, len(self._parts))
-            self.n_threads = len(workers)
+        if workers != self._workers:
+            self._owners, self._workers = shared_out(self._owners, workers), workers
         if not self._stays:
             made = [_source(part) for part in self._parts]
             return [source for source, _ in made], [make for _, make in made]
@@ -66,8 +77,9 @@ class Placed:
         self._futures = [None] * len(self._parts)
 
     def _place(self, missing: Sequence[int]) -> None:
+        homes = self.homes
         for i in missing:
-            part, home = self._parts[i], self.homes[i]
+            part, home = self._parts[i], homes[i]
             if self._stored:
                 source, make = _source(part)
                 (self._futures[i],) = self.cluster.start(settle, [source], [make], home=home)
@@ -94,12 +106,21 @@ def even_cuts(part: Any, n_parts: int) -> list[Any]:
     return list(part.cut([n_rows * i // n_parts for i in range(1, n_parts)]))
 
 
-def _spread(workers: Sequence[str], n_parts: int) -> list[str]:
-    """Return a worker for each partition; neighbours are together, so that their sums are too."""
-    owners = owners_of(len(leaves(n_parts)), len(workers))
-    return [workers[owners[i // leaf_size(n_parts)]] for i in range(n_parts)]
+def shared_out(owners: Sequence[str], workers: Sequence[str]) -> list[str]:
+    """Return an owner for each leaf when workers have gone or come; as few as possible move.
 
-
-def owners_of(n_leaves: int, n_owners: int) -> list[int]:
-    """Return an owner for each leaf; neighbours belong together."""
-    return [i * n_owners // n_leaves for i in range(n_leaves)]
+    `workers` has a name for each of its threads. Those who have less than their share take what the
+    others have beyond it, and what was of workers that are gone.
+    """
+    share = -(-len(owners) // len(workers))
+    room = Counter({name: n * share for name, n in Counter(workers).items()})
+    found = [*owners]
+    homeless = []
+    for leaf, owner in enumerate(owners):
+        room[owner] -= 1
+        if room[owner] < 0:
+            homeless.append(leaf)
+    free = [name for name in sorted(room) for _ in range(max(room[name], 0))]
+    for leaf, name in zip(homeless, free, strict=False):
+        found[leaf] = name
+    return found

@@ -85,7 +85,7 @@ def _in_order(array: Array) -> Array:
 
     Bytes are copied, and not numbers: NumPy copies numbers out of their place one by one.
     """
-    if array.ndim == 2 and array.dtype.kind == "f" and _has_only_columns(array):
+    if array.ndim == 2 and array.dtype.kind == "f" and has_only_columns(array):
         k, n_features = array.shape
         table = new_table(k, n_features, array.dtype)
         _bytes_of(table.T)[...] = _bytes_of(array.T)
@@ -99,7 +99,8 @@ def _in_order(array: Array) -> Array:
     return ordered
 
 
-def _has_only_columns(array: Array) -> bool:
+def has_only_columns(array: Array) -> bool:
+    """Return whether the columns of an array follow each other in memory, and its rows do not."""
     return array.flags.f_contiguous and not array.flags.c_contiguous
 
 

@@ -3,12 +3,14 @@
 import time
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Generic, cast
 from uuid import uuid4
 
 from coem.engine._dask_cluster import GONE, Cluster, release, retried
-from coem.engine._dask_data import Placed, owners_of
+from coem.engine._dask_data import Placed
 from coem.engine._dask_parcels import Parcel, pack
+from coem.engine._dask_shared import SharedTable
 from coem.engine._dask_tasks import Job, Sums, add, state_of, work
 from coem.engine._dask_tree import Plan, leaves, plan
 from coem.engine.corpus import is_up_to_date
@@ -112,7 +114,7 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         data = self._data
         cuts = leaves(len(data.homes))
         several = max(1, min(SEVERAL, int(self._seconds / LONG)))
-        tree = plan(owners_of(len(cuts), data.n_threads * several))
+        tree = plan(data.owners(several))
         own = [cuts[lo:hi] for lo, hi in tree.branches]
         homes = [data.homes[some[0][0]] for some in own]
         items = [[column[some[0][0] : some[-1][1]] for some in own] for column in columns]
@@ -161,7 +163,8 @@ class Post:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._tables: dict[int, tuple[Array, Any]] = {}  # by identity, with their futures
+        # By identity, with their futures.
+        self._tables: dict[int, tuple[Parcel[Array] | SharedTable, Any]] = {}
         self._last: tuple[Any, Any] | None = None  # the last value, and the future of its skeleton
 
     def send(self, value: tuple[Any, Any]) -> tuple[Any, list[Any]]:
@@ -171,8 +174,9 @@ class Post:
         new = [array for array in arrays if id(array) not in self._tables]
         known = self._last is not None and self._last[0] == skeleton
         letters = [] if known else [Parcel(skeleton)]
-        futures = self._cluster.send([*map(Parcel, new), *letters]) if new or letters else []
-        sent = {id(array): (array, future) for array, future in zip(new, futures, strict=False)}
+        tables = [self._parcel(array) for array in new]
+        futures = self._cluster.send([*tables, *letters]) if new or letters else []
+        sent = {id(table.value): (table, at) for table, at in zip(tables, futures, strict=False)}
         before = self.futures()
         self._tables = {id(a): sent.get(id(a)) or self._tables[id(a)] for a in arrays}
         if not known:
@@ -187,9 +191,18 @@ class Post:
         last = [] if self._last is None else [self._last[1]]
         return [*last, *(future for _, future in self._tables.values())]
 
+    def _parcel(self, table: Array) -> Parcel[Array] | SharedTable:
+        """Return a table to be sent: where it is, if workers can reach it, or the table itself."""
+        if self._cluster.shares:
+            with suppress(OSError):  # no room
+                return SharedTable(table)
+        return Parcel(table)
+
     def _drop_lost(self) -> None:
-        """Forget what no worker has any more."""
-        kept = self._tables.items()
-        self._tables = {name: pair for name, pair in kept if pair[1].status not in GONE}
+        """Forget what no worker has any more, or cannot reach."""
+        for name, (table, future) in [*self._tables.items()]:
+            reached = self._cluster.shares or isinstance(table, Parcel)
+            if future.status in GONE or not reached:
+                del self._tables[name]
         if self._last is not None and self._last[1].status in GONE:
             self._last = None

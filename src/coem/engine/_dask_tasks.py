@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from coem.engine import blas
 from coem.engine._dask_parcels import Parcel, n_bytes, unpack
+from coem.engine._dask_shared import Reference
 from coem.engine._dask_tree import fold
 from coem.engine.local import LocalEngine
 from coem.protocols import Clock
@@ -55,7 +56,7 @@ def work(
     *,
     job: Job,
     skeleton: Parcel[bytes],
-    tables: Sequence[Parcel[Array]],
+    tables: Sequence[Parcel[Array] | Reference],
 ) -> Parcel[Sums]:
     """Return what a step asks of a branch of the tree.
 
@@ -93,7 +94,7 @@ def state_of(
     *,
     job: Job,
     skeleton: Parcel[bytes],
-    tables: Sequence[Parcel[Array]],
+    tables: Sequence[Parcel[Array] | Reference],
 ) -> Parcel[Any]:
     """Return the state of a partition."""
     latent, theta = unpack(skeleton.value, [table.value for table in tables])
@@ -162,5 +163,10 @@ def _keep(job: Job, number: int, state: Any) -> None:
     with _lock:
         if not size or job.session in _ended:
             return
-        if sum(other for _, other in _states.values()) + size <= job.room:
+        room = job.room - size - sum(other for _, other in _states.values())
+        for key in [key for key in _states if key[0] != job.session]:
+            if room >= 0:
+                break
+            room += _states.pop(key)[1]  # the process of its session may be dead
+        if room >= 0:
             _states[job.session, number] = state, size

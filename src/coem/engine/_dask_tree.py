@@ -5,7 +5,8 @@ added in pairs, pairs in pairs, and so on. All of that depends on the number of 
 and so do the bits of the root. Whoever has neighbouring leaves may add up a whole branch.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 LEAVES = 64  # with fewer partitions, each is a leaf
@@ -32,6 +33,23 @@ def leaves(n_parts: int) -> list[tuple[int, int]]:
     return [(lo, min(lo + size, n_parts)) for lo in range(0, n_parts, size)]
 
 
+def owners_of(homes: Sequence[str], pieces: Mapping[str, int]) -> list[int]:
+    """Return an owner for each leaf, as `plan` takes them; neighbours may have the same.
+
+    `homes` are the workers of the leaves. A worker has so many owners, or more if its leaves are
+    not all neighbours.
+    """
+    n_leaves, n_seen = Counter(homes), Counter[str]()
+    last: tuple[str, int] | None = None
+    owners: list[int] = []
+    for home in homes:
+        piece = home, n_seen[home] * pieces[home] // n_leaves[home]
+        n_seen[home] += 1
+        owners.append(owners[-1] + (piece != last) if owners else 0)
+        last = piece
+    return owners
+
+
 def middle(lo: int, hi: int) -> int:
     """Return where a branch with several leaves is cut in two."""
     return lo + (1 << ((hi - lo - 1).bit_length() - 1))
@@ -47,7 +65,7 @@ def fold(lo: int, hi: int, leaf: Callable[[int], Item], add: Callable[[Item, Ite
 
 
 def plan(owners: Sequence[int]) -> Plan:
-    """Return what is to be done if each owner adds up what it has of neighbouring leaves.
+    """Return what is to be done if each owner adds up what it has; its leaves are neighbours.
 
     Branches are numbered in their order, and sums in that of the levels after them. The root is the
     last of all.
