@@ -28,6 +28,7 @@ TABLE, KEYS = "table.arrow", "keys.npy"  # of a shard
 WORK = ".ingest"  # what an ingest that is not finished needs
 FORMAT, SCHEMA = "coem corpus", 2
 LARGEST = 1 << 28  # bytes of a manifest
+LONGEST = 200  # bytes of a name; systems allow 255, and hidden ones have more to them
 MOST_ROWS = 1 << 40
 MOST_VIEWS = 10_000
 DTYPES = (
@@ -136,7 +137,16 @@ def array_names(views: tuple[StoredView, ...]) -> list[str]:
 
 def work_beside(folder: Path) -> Path:
     """Return where a corpus is made before it has its name."""
-    return folder.parent / f".{folder.name}{WORK}"
+    return folder.parent / f".{stem_of(folder.name)}{WORK}"
+
+
+def stem_of(name: str) -> str:
+    """Return a name in so few bytes that there is room for more; of two names never the same."""
+    spelt = os.fsencode(name)
+    if len(spelt) <= LONGEST:
+        return name
+    short = spelt[: LONGEST - 9].decode("utf-8", "ignore")  # not half of a letter
+    return f"{short}~{hashlib.sha256(spelt).hexdigest()[:8]}"
 
 
 def is_corpus(path: Any) -> bool:

@@ -24,6 +24,7 @@ class Models:
     """Model files, damaged or forged by somebody who knows of the digests."""
 
     KINDS = ("mixed", "classes", "pool", "chain", "sphere", "tree", "aspects", "text pipeline")
+    KINDS += ("tf-idf", "batches")
     TRAPS = (*TRAPS, *forgery.VALUES.values())
 
     def __init__(self, folder):

@@ -34,6 +34,7 @@ VALUES = {
     "true": True,
     "zero": 0,
     "negative": -1,
+    "far below": -(10**15),
     "large": 1 << 31,
     "huge": 10**15,
     "endless": 10**4000,

@@ -10,9 +10,11 @@ import gzip
 import io
 import json
 import random
+import re
 import traceback
 import warnings
 import zipfile
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -231,11 +233,12 @@ def _book(rows: dict[str, list[Any]]) -> bytes:
     sheet.append(list(rows))
     for row in zip(*rows.values(), strict=True):
         sheet.append(row)
-    book.properties.created = book.properties.modified = datetime.datetime(2024, 1, 1)
     sink = io.BytesIO()
     book.save(sink)
     with zipfile.ZipFile(sink) as found:
-        return _zip({name: found.read(name) for name in found.namelist()})
+        parts = {name: found.read(name) for name in found.namelist()}
+    core = "docProps/core.xml"  # openpyxl writes there when the book was saved
+    return _zip(parts | {core: re.sub(rb"20\d\d-[\dT:-]+Z", b"2024-01-01T00:00:00Z", parts[core])})
 
 
 def _write_folder(rng: random.Random, folder: Path) -> None:
@@ -274,6 +277,8 @@ def read_everything(case: Hostile) -> list[str]:
     if case.kind == ".npy":
         _try(said, lambda: read_array(str(case.path), 5, "view"))
         return said
+    if case.kind in (".csv", ".tsv", "semicolon.csv", ".jsonl"):
+        _try(said, lambda: _streamed(case))
     found = _try(said, lambda: read_table(case.path, **case.options))
     if found is None:
         return said
@@ -299,6 +304,21 @@ def read_everything(case: Hostile) -> list[str]:
         reader = TextViews(views, id=documents.id_column)
         _try(said, lambda reader=reader: reader.fit(documents.table).transform(documents.table))
     return said
+
+
+def _streamed(case: Hostile) -> None:
+    """Read a file as a stream, a few records at a time."""
+    from coem.io.batches import open_source
+
+    with closing(open_source(str(case.path), **case.options)) as source:
+        records = []
+        for record in iter(source.record, None):
+            records.append(record)
+            if len(records) == 9 or source.ends_batch:
+                source.table(records)
+                records = []
+        if records:
+            source.table(records)
 
 
 def _of(base: dict[str, list[str]]) -> Any:

@@ -1,5 +1,6 @@
 """What a model file must not decide: how the machine works, how long, and with what memory."""
 
+import io
 import json
 import re
 import subprocess
@@ -14,8 +15,10 @@ from sklearn.pipeline import make_pipeline
 
 import coem
 from coem import MixtureClusterer, ModelFileError
+from coem.families import Gaussian
 from coem.io import archive
 from coem.io.patterns import LONGEST, is_plain
+from coem.latent.mixture import Mixture
 from coem.text import TextViews
 from tests.io import fits
 from tests.io.forging import forge, members, refused, state, write
@@ -238,11 +241,121 @@ def test_other_dicts_are_saved_as_they_are(number, path):
     fits.same(coem.load(path).n_init, words)
 
 
+def test_digests_of_members_that_are_not_there_are_never_read(path):
+    """Each line becomes a list: so many empty ones would take a hundred times their bytes."""
+    coem.save(fits.fitted("scaled"), path)
+    write(path, members(path) | {archive.SUMS: b"\n" * 10**6}, sums=False)
+    for read in (coem.load, coem.read_info):
+        with pytest.raises(ModelFileError, match="SHA256SUMS is too large"):
+            read(path)
+
+
+# -- what a model says of its sizes ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("span", [[-(10**15), 2], [-1, 2], [2, 1], [1, "2"], [1], None])
+def test_a_vectorizer_whose_words_have_no_sound_number_is_refused(span, path):
+    coem.save(fits.fitted("tf-idf"), path)
+
+    def change(meta):
+        vectorizer = state(meta, "params")["steps"][0]["tuple"][1]["object"][1]
+        vectorizer["params"]["ngram_range"] = span and {"tuple": span}
+
+    forge(path, change)
+    refused(path, "ngram_range does not fit")
+
+
+HUGE = 10**15
+WIDE = {"view_names_": {"tuple": ["view0"]}, "view_widths_": {"tuple": [HUGE]}}
+WIDE |= {"n_features_in_": HUGE, "_several": False}
+STEPS = {
+    "scaled": ("ScaleLength", WIDE),
+    "selected": ("SelectWords", WIDE | {"scores_": None, "_chosen": {"dict": [["view0", None]]}}),
+    "tf-idf": ("TfidfTransformer", {"n_features_in_": HUGE}),
+    "centres": ("SphericalKMeans", {"_n_features_out": HUGE}),
+}
+
+
+@pytest.mark.parametrize("case", STEPS)
+def test_names_of_columns_that_are_not_there_are_never_made(case, path):
+    coem.save(make_pipeline(fits.fitted("scaled"), fits.fitted("scaled")), path)
+    name, fitted = STEPS[case]
+
+    def change(meta):
+        first, second = (step["tuple"][1]["object"] for step in state(meta, "params")["steps"])
+        second[1]["fitted"] = dict(WIDE)
+        first[:] = [name, {"params": {"n_features": 3} if case == "selected" else {}}]
+        first[1]["fitted"] = fitted
+
+    forge(path, change)
+    coem.load(path)  # the steps fit each other
+    forge(path, lambda meta: at_second(meta).update(n_features_in_=5, view_widths_={"tuple": [5]}))
+    refused(path, "the input of ScaleLength does not fit")
+
+
+def at_second(meta):
+    return state(meta, "params")["steps"][1]["tuple"][1]["object"][1]["fitted"]
+
+
+def of_sums(stats):
+    """Let statistics of counts be sums of more components than there are."""
+    names = ("offsets", "components", "sums")
+    arrays = {name: {"array": name} for name in names}
+    stats["counts"] = {"object": ["SparseSums", {**arrays, "n_components": 3 * 10**8}]}
+
+
+STATISTICS = {
+    "sparse": (fits.clusterer(), fits.WORDS, "MultinomialStats", of_sums),
+    "tied": (
+        fits.clusterer(family=Gaussian("tied")),
+        fits.POINTS,
+        "GaussianStats",
+        lambda stats: stats.update(sums={"array": "long"}, squares={"array": "flat"}),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STATISTICS)
+def test_statistics_that_are_larger_than_the_parameters_are_refused(case, path, monkeypatch):
+    model, X, kind, change = STATISTICS[case]
+    coem.save(model.partial_fit(X), path)
+    arrays = {
+        "offsets": np.zeros(15, np.int64),
+        "components": np.zeros(0, np.int32),
+        "sums": np.zeros(0),
+        "long": np.zeros((3, 20_000)),
+        "flat": np.ones((1, 1, 1)),
+    }
+    more = {f"{name}.npy": as_bytes(array) for name, array in arrays.items()}
+    write(path, members(path) | more)
+
+    def forged(meta):
+        own = [o["object"] for o in nested(meta["model"]) if o.get("object", [""])[0] == kind]
+        change(own[0][1])
+
+    forge(path, forged)
+    monkeypatch.setattr(Mixture, "estimate", lambda *args: pytest.fail("an M step was done"))
+    refused(path, "the statistics does not fit")
+
+
+@pytest.mark.parametrize("n_components", [2**31, 2**62, None, "3", True])
+def test_tables_of_states_that_are_not_there_are_never_made(n_components, path):
+    coem.save(fits.fitted("chain"), path)
+    forge(path, lambda meta: state(meta, "params").update(n_components=n_components))
+    refused(path, "does not fit")
+
+
+def as_bytes(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
 # -- all places ------------------------------------------------------------------------------------
 
 KINDS = (
     *("mixed", "classes", "pool", "chain", "sphere", "tree", "aspects", "traffic"),
-    *("text pipeline", "latent text", "pipeline"),
+    *("text pipeline", "latent text", "pipeline", "tf-idf"),
 )
 EVERY = 151  # one forgery in so many, from all over the models; `make fuzz` tries others
 

@@ -1,6 +1,7 @@
 """`coem.ingest` and ``coem ingest``: a corpus has what the same documents have in memory."""
 
 import gzip
+import io
 import json
 import os
 import pickle
@@ -11,10 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+from click.testing import CliRunner
 
-from coem import Corpus, cluster, ingest, open_corpus
+from coem import Corpus, classify, cluster, ingest, open_corpus, stream
+from coem.cli import main
 from coem.cli._process import written
 from coem.cli.ingest import command
+from coem.io import corpus_work, streams
 from coem.io.corpus_writer import CorpusWriter
 from coem.io.row_blocks import row_blocks
 from coem.io.tables import read_table, write_table
@@ -168,6 +172,42 @@ def test_nothing_is_overwritten(here):
         ingest("d.csv", "c")
     assert len(ingest("d.csv", "c", text="title", force=True).names) == 1
     assert sorted(os.listdir()) == ["c", "d.csv", "mine"]
+
+
+@pytest.mark.parametrize(
+    "mine", ["thesis.txt", "shard-000000/thesis.txt", "shard-1", "corpus.json/x"]
+)
+def test_force_spares_what_no_ingest_wrote(mine, here):
+    write_table(documents(), here / "d.csv")
+    corpus = ingest("d.csv", "c")
+    if mine.startswith("corpus.json"):
+        (here / "c" / "views.coem").unlink()
+        mine = mine.replace("corpus.json", "views.coem")
+    (here / "c" / mine).parent.mkdir(exist_ok=True)
+    (here / "c" / mine).write_text("all of it")
+    name = mine.removesuffix("/x")
+    with pytest.raises(FileExistsError, match=f"c also holds {name}, which would be lost; move it"):
+        ingest("d.csv", "c", text="title", force=True)
+    assert (here / "c" / mine).read_text() == "all of it"
+    assert corpus.digest == open_corpus("c").digest
+
+
+def test_force_spares_what_came_while_it_was_at_work(here, monkeypatch):
+    write_table(documents(), here / "d.csv")
+    ingest("d.csv", "c")
+    finish = corpus_work.Work.finish
+
+    def late(*args):
+        (here / "c" / "thesis.txt").write_text("all of it")
+        finish(*args)
+
+    monkeypatch.setattr(corpus_work.Work, "finish", late)
+    with pytest.raises(FileExistsError, match=r"also holds thesis\.txt"):
+        ingest("d.csv", "c", text="title", force=True)
+    (here / "c" / "thesis.txt").unlink()
+    again = ingest("d.csv", "c", text="title", force=True, resume=True)
+    assert len(again.names) == 1
+    assert sorted(os.listdir()) == ["c", "d.csv"]
 
 
 # -- append ----------------------------------------------------------------------------------------
@@ -338,9 +378,8 @@ def test_a_corpus_in_parts_has_the_rows_of_one_in_memory(here, monkeypatch):
     write_table(documents(), here / "d.csv")
     corpus = ingest("d.csv", "c", text="body")
     one, two = (corpora.corpus_reader(corpus, max_length=5.0) for _ in range(2))
-    whole = corpora.rows_of(corpus, one, Listener())
-    monkeypatch.setattr(corpora, "MOST", 10)
-    parts = corpora.rows_of(corpus, two, Listener())
+    whole = corpora.rows_of(corpus, one, Listener(), in_parts=False)
+    parts = corpora.rows_of(corpus, two, Listener(), in_parts=True)
     assert isinstance(parts, Corpus)
     same(parts.load(), whole)
     assert two.kept_ == pytest.approx(one.kept_, rel=1e-12)
@@ -450,3 +489,132 @@ def test_a_label_that_is_no_number_is_none(here):
         None,
         "2.0",
     ]
+
+
+# -- sources that change ---------------------------------------------------------------------------
+
+
+def stopped_after_two_shards(monkeypatch, call):
+    """Stop an ingest before the third of its shards is written."""
+    write, left = ingesting.write_table, [2]
+
+    def stop_later(*about):
+        left[0] -= 1
+        return stop() if left[0] < 0 else write(*about)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ingesting, "write_table", stop_later)
+        with pytest.raises(KeyboardInterrupt):
+            call()
+
+
+def test_an_ingest_does_not_go_on_with_other_documents(here, monkeypatch):
+    for i in range(60):
+        (here / "texts").mkdir(exist_ok=True)
+        (here / "texts" / f"{i:03d}.txt").write_text(f"ship crew {i} sails the sea")
+    stopped_after_two_shards(monkeypatch, lambda: ingest("texts", "c", min_df=1))
+    (here / "texts" / "000-new.txt").write_text("bread and butter")
+    (here / "texts" / "059.txt").rename("059.txt")
+    heard = Listener()
+    with pytest.raises(ValueError, match=r"the documents are not those that the ingest to .*c had"):
+        ingest("texts", "c", min_df=1, resume=True, listener=heard)
+    assert "what is done so far is kept" in heard.notes[-1]
+    (here / "texts" / "000-new.txt").unlink()
+    (here / "059.txt").rename(here / "texts" / "059.txt")
+    corpus = ingest("texts", "c", min_df=1, resume=True)
+    assert corpus.ids == [f"{i:03d}.txt" for i in range(60)]
+    assert corpus.manifest.ingests[0]["rows"] == 60
+
+
+def test_other_standard_input_does_not_go_on(here, monkeypatch):
+    def give(first):
+        rows = "".join(f"{i},ship crew {i} sails\n" for i in range(first, first + 60))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"id,body\n{rows}".encode())))
+
+    give(0)
+    stopped_after_two_shards(monkeypatch, lambda: ingest("-", "c", min_df=1))
+    give(1000)
+    with pytest.raises(ValueError, match="the documents are not those"):
+        ingest("-", "c", min_df=1, resume=True)
+    give(0)
+    assert ingest("-", "c", min_df=1, resume=True).ids == [str(i) for i in range(60)]
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(here, monkeypatch):
+    write_table(documents(30), here / "a.jsonl")
+    cut = ingesting.row_blocks
+
+    def grow(tables):
+        with open("a.jsonl", "a") as file:
+            file.write(json.dumps({"id": "late", "body": "ship"}) + "\n")
+        return cut(tables)
+
+    monkeypatch.setattr(ingesting, "row_blocks", grow)
+    with pytest.raises(ValueError, match="a source has changed while it was read"):
+        ingest("a.jsonl", "c", text="body")
+    assert os.listdir() == ["a.jsonl"]
+
+
+def test_columns_that_are_appended_hold_what_they_held(here):
+    """No value says nothing of a type, and cells of text that look like numbers are text."""
+    write_table(documents(30).drop_columns(["refs"]), here / "a.csv")
+    ingest("a.csv", "c", text="body", views={"price": "price:number"})
+    (here / "b.csv").write_text("id,body,price\n1.10,2024,n/a\n007,1e5,\n")
+    corpus = ingest("b.csv", "c", append=True)
+    assert corpus.ids[-2:] == ["1.10", "007"]
+    table = corpus.table(30, 32)
+    assert table.column("body").to_pylist() == ["2024", "1e5"]
+    assert table.column("price").null_count == 2
+    tags = [{"id": f"t{i}", "body": f"ship {i % 3} sails", "tags": ["a", "b"]} for i in range(9)]
+    (here / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in tags))
+    (here / "b.jsonl").write_text('{"id": "u", "body": "ship", "tags": null}\n')
+    ingest("a.jsonl", "d", text="body", views={"tags": "tags:list"})
+    assert ingest("b.jsonl", "d", append=True).table(9, 10).column("tags").to_pylist() == [None]
+    (here / "c.jsonl").write_text('{"id": "v", "body": "ship", "tags": "a"}\n')
+    with pytest.raises(ValueError, match=r"column 'tags' holds string, and in .*d it holds list"):
+        ingest("c.jsonl", "d", append=True)
+
+
+def test_a_column_that_is_empty_in_one_source_has_the_type_of_the_other(here):
+    (here / "a.csv").write_text("id,body,price\n1,ship sails,\n")
+    parquet.write_table(pa.table({"id": [2], "body": ["ship"], "price": [1.5]}), "b.parquet")
+    for i, sources in enumerate((["a.csv", "b.parquet"], ["b.parquet", "a.csv"])):
+        prices = ingest(sources, f"c{i}", text="body", min_df=1).table().column("price")
+        assert sorted(prices.to_pylist(), key=str) == [1.5, None]
+
+
+def test_large_rows_of_a_parquet_file_are_read_few_at_a_time(here, monkeypatch):
+    table = pa.table({"body": [f"{i} " + "ship sails " * 50 for i in range(200)]})
+    parquet.write_table(table, "d.parquet", use_dictionary=False)
+    sizes = []
+    for most in (streams.BYTES, 10_000):
+        monkeypatch.setattr(streams, "BYTES", most)
+        stream = streams.Stream(["d.parquet"], here, streams.Reading())
+        found = list(stream)
+        assert pa.concat_tables(found).equals(table)
+        sizes.append(max(part.num_rows for part in found))
+    assert sizes[0] == 200
+    assert sizes[1] < 25
+
+
+def test_recipes_take_a_corpus_that_is_open(here):
+    write_table(documents(), here / "d.csv")
+    corpus = ingest("d.csv", "c", views={"title": "title", "body": "body"}, label="kind")
+    settings = {"k": 2, "restarts": 2, "latent": None}
+    one, two = (cluster(table, **settings) for table in ("c", corpus))
+    assert two.labels.tolist() == one.labels.tolist()
+    assert two.documents.path == one.documents.path
+    assert len(classify(open_corpus("c")).labels) == 60
+    (batch,) = stream(corpus, **settings)
+    assert len(batch.ids) == 60
+    for other in (corpus[["body"]], corpus.shortened({"body": 3.0})):
+        with pytest.raises(ValueError, match="a recipe takes a corpus with the views"):
+            cluster(other, k=2)
+
+
+def test_sentence_vectors_are_not_made_for_a_corpus(here):
+    write_table(documents(), here / "d.csv")
+    with pytest.raises(ValueError, match=r"view 'm': no sentence vectors .*'COLUMN:vector'"):
+        ingest("d.csv", "c", views={"m": "body:embed"})
+    done = CliRunner().invoke(main, ["ingest", "d.csv", "--out", "c", "--encoder", "x"])
+    assert "coem ingest takes no --encoder: make the vectors a column" in done.output

@@ -9,6 +9,10 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
+
+import coem
+from coem.cli import main
 
 # A child takes half a second, so that some steps are left out; COEM_STRIDE=1 takes all of them.
 STRIDE = int(os.environ.get("COEM_STRIDE", "11"))
@@ -135,6 +139,29 @@ def test_a_killed_ingest_goes_on_to_the_same_bytes(mode, n_rows, tmp_path):
         assert same
         assert later == n_rows
         assert at_once in (before, n_rows) or (mode == "new" and "--resume" in at_once)
+
+
+@pytest.mark.parametrize("how", ["append", "force"])
+def test_a_corpus_that_was_moved_away_comes_back(how, tmp_path):
+    """Where folders cannot be exchanged, a process may be killed when one has gone to its place."""
+    (tmp_path / "a.csv").write_text("body\nthe ship sails\nthe crew sails\n")
+    given = {"views": {"b": "body"}, "min_df": 1, "threads": 1}
+    coem.ingest(tmp_path / "a.csv", tmp_path / "corpus", **given)
+    (tmp_path / "corpus").rename(tmp_path / ".corpus.1-0123abcd.old")
+    more = {"append": True, "threads": 1} if how == "append" else {"force": True, **given}
+    corpus = coem.ingest(tmp_path / "a.csv", tmp_path / "corpus", **more)
+    assert len(corpus) == (4 if how == "append" else 2)
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "corpus"]
+
+
+def test_a_verb_that_reads_a_corpus_puts_it_back(tmp_path):
+    (tmp_path / "a.csv").write_text("body\nthe ship sails\nthe crew sails\nbread and butter\n")
+    coem.ingest(tmp_path / "a.csv", tmp_path / "corpus", views={"b": "body"}, min_df=1, threads=1)
+    (tmp_path / "corpus").rename(tmp_path / ".corpus.1-0123abcd.old")
+    arguments = ["topics", str(tmp_path / "corpus"), "-k", "2", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "corpus", "out"]
 
 
 @pytest.mark.slow

@@ -5,7 +5,13 @@ from typing import Any
 
 import click
 
-from coem.cli._options import config_option, reading_options, talk_options, view_options
+from coem.cli._options import (
+    config_option,
+    no_encoder_option,
+    reading_options,
+    talk_options,
+    view_options,
+)
 from coem.cli._process import GO_ON, will_write
 from coem.cli._talk import Talk, table
 
@@ -40,6 +46,7 @@ Examples:
 @click.option("--resume", is_flag=True, help="Go on with the same call, which was interrupted.")
 @click.option("--force", is_flag=True, help="Replace the corpus DIR if it is there.")
 @click.option("--threads", type=click.IntRange(1), help="Threads. [all processors]")
+@no_encoder_option("make the vectors a column, --view meaning=COLUMN:vector")
 @reading_options
 @config_option
 @talk_options
@@ -52,9 +59,10 @@ def command(**options: Any) -> None:
     """
     from coem.io.corpus_work import can_resume
     from coem.recipes import ingest
+    from coem.stored import MANIFEST
 
     talk = Talk(quiet=options.pop("quiet"), as_json=options.pop("as_json"))
-    will_write(options["out"])
+    will_write(options["out"], by=MANIFEST)
     sources = list(options.pop("sources"))
     try:
         corpus = ingest(sources, listener=talk, **options)

@@ -6,7 +6,6 @@ that was killed, and goes when something is written to the same place again. A f
 locks keeps it, and it can be deleted by hand at any time.
 """
 
-import hashlib
 import os
 import re
 import secrets
@@ -17,24 +16,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from coem.io._lock import CAREFULLY, HAS_LOCKS, lock
+from coem.stored import stem_of
 
 PART, OLD = "part", "old"  # what becomes a file or a folder, and what was one
-LONGEST = 200  # bytes of a name; systems allow 255, and ours has more to it
 
 
 def beside(target: Path, kind: str) -> Path:
     """Return a name that nobody else has, in the same folder, so that a rename is enough."""
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
-    return target.parent / f".{_stem(target.name)}.{token}.{kind}"
-
-
-def _stem(name: str) -> str:
-    """Return a name in as many bytes as there is room for; of two names never the same."""
-    spelt = os.fsencode(name)
-    if len(spelt) <= LONGEST:
-        return name
-    short = spelt[: LONGEST - 9].decode("utf-8", "ignore")  # not half of a letter
-    return f"{short}~{hashlib.sha256(spelt).hexdigest()[:8]}"
+    return target.parent / f".{stem_of(target.name)}.{token}.{kind}"
 
 
 @contextmanager
@@ -97,7 +87,7 @@ def recover(target: Path) -> None:
 
 def _left(target: Path) -> list[Path]:
     """Return what has such a name and is this user's, the latest first."""
-    token = re.compile(rf"\.{re.escape(_stem(target.name))}\.\d+-[0-9a-f]{{8}}\.({PART}|{OLD})")
+    token = re.compile(rf"\.{re.escape(stem_of(target.name))}\.\d+-[0-9a-f]{{8}}\.({PART}|{OLD})")
     found = []
     user = getattr(os, "geteuid", None)  # Windows has none
     with suppress(OSError), os.scandir(target.parent) as entries:

@@ -7,19 +7,21 @@ that a pipe may stay open for ever.
 import csv
 import gzip
 import hashlib
+import io
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from coem.io.delimited import read_delimited
+from coem.io.delimited import read_delimited, read_header
 from coem.io.encodings import BOMS, TRY, Text, flaw_of
 from coem.io.json_lines import load, read_json_lines
-from coem.io.row_by_row import no_limit
+from coem.io.row_by_row import no_limit, reason_of
 from coem.io.rows import SKIP, Bad
-from coem.io.sources import TableError, check_there
+from coem.io.sources import TableError, check_there, explained
 from coem.io.tables import MAX_LINE, read_table
+from coem.io.unpacking import Bounded
 
 LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
 Record = tuple[int, bytes]  # the number of the row, as people count them, and what it is
@@ -97,8 +99,11 @@ class LineSource:
             if record.strip():
                 return row, record
 
-    def table(self, records: Sequence[Record]) -> tuple[Any, Bad]:
-        """Return records as a `pyarrow.Table`, and the bad rows; None if all are bad."""
+    def table(self, records: Sequence[Record], texts: Collection[str] = ()) -> tuple[Any, Bad]:
+        """Return records as a `pyarrow.Table`, and the bad rows; None if all are bad.
+
+        `texts` are columns of CSV whose cells stay text, whatever they are.
+        """
         check = self._flaw_of_object if self._header is None else self._flaw_of_row
         good, bad = [], []
         for row, record in records:
@@ -114,7 +119,8 @@ class LineSource:
         if self._header is None:
             return read_json_lines(Text(b"".join(good)), self.source, skip_bad=False).data, bad
         text = Text(self._header + b"".join(good))
-        return read_delimited(text, self.source, self._delimiter, skip_bad=False).data, bad
+        about = text, self.source, self._delimiter
+        return read_delimited(*about, skip_bad=False, texts=texts).data, bad
 
     def close(self) -> None:
         """Close the file, unless it is standard input, which belongs to the process."""
@@ -135,14 +141,9 @@ class LineSource:
                 f"{self.source} is a JSON list, which has no end to wait for; write one object a "
                 "line"
             )
-        header = Text(line if line.endswith(b"\n") else line + b"\n")
-        self._delimiter = self._delimiter or _delimiter_of(line)
-        names = next(
-            csv.reader([line.decode("utf-8", "replace")], delimiter=self._delimiter or ",")
-        )
-        example = self._delimiter.join("x" * len(names)).encode() + b"\n"
-        read_delimited(Text(header.data + example), self.source, self._delimiter, skip_bad=False)
-        self._header, self._n_columns = header.data, len(names)
+        self._header = line if line.endswith(b"\n") else line + b"\n"
+        header = read_header(self._header, self.source, self._delimiter)
+        self._delimiter, self._n_columns = header.delimiter, len(header.names)
         return self._next()
 
     def _read_record(self) -> bytes | None:
@@ -168,7 +169,7 @@ class LineSource:
             return line
         try:
             return line.decode(self._encoding).encode()
-        except (UnicodeDecodeError, LookupError) as error:
+        except (LookupError, ValueError) as error:  # codecs that are for other things
             raise TableError(
                 f"{self.source}, row {self._n_lines}: no {self._encoding} ({error}); {TRY}"
             ) from error
@@ -201,14 +202,41 @@ class LineSource:
         text = record.decode("utf-8", "surrogateescape")
         try:
             with no_limit(len(record)):
-                lines = text.splitlines(keepends=True)
+                lines = io.StringIO(text, newline="\n")
                 rows = list(csv.reader(lines, delimiter=self._delimiter or ","))
         except csv.Error as error:
-            return str(error)
+            return reason_of(error)
         if len(rows) != 1 or len(rows[0]) != self._n_columns:
             n_cells = len(rows[0]) if len(rows) == 1 else sum(map(len, rows))
             return f"{n_cells} cells where the header has {self._n_columns}"
         return flaw_of(text)
+
+
+class Unpacked(io.RawIOBase):
+    """What a file of gzip holds, up to the bound of all packed files, for a buffered reader.
+
+    A file that is damaged, or unpacks to too much, is a `TableError`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._packed = gzip.open(path, "rb")  # noqa: SIM115, it is closed below
+        self._stream, self._source = Bounded(self._packed, path.stat().st_size), path
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Put some bytes into a buffer, and return how many."""
+        with explained(self._source):
+            part: bytes = self._stream.read(len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._packed.close()
+        super().close()
 
 
 class TableSource:
@@ -234,7 +262,7 @@ class TableSource:
         self.ends_batch = self._place == self._data.num_rows
         return self._number - 1, json.dumps(row, default=str).encode()
 
-    def table(self, records: Sequence[Record]) -> tuple[Any, Bad]:
+    def table(self, records: Sequence[Record], texts: Collection[str] = ()) -> tuple[Any, Bad]:
         """Return records of the last table as a `pyarrow.Table`, and no bad rows."""
         assert self._data is not None
         rows = [row - self._first for row, _ in records]
@@ -264,7 +292,7 @@ def open_source(
     if kind and kind[0] in LINES and path.is_file():
         if kind == [".tsv"]:
             how["delimiter"] = delimiter or "\t"
-        file: Any = gzip.open(path, "rb") if packed else open(path, "rb")  # noqa: SIM115, read on
+        file: Any = io.BufferedReader(Unpacked(path)) if packed else open(path, "rb")  # noqa: SIM115
         return LineSource(file, name, grows=not packed, **how)
     found = read_table(path, sheet=sheet, **how)
     return TableSource([found.data], name, found.first)
@@ -273,9 +301,3 @@ def open_source(
 def mark_of(record: bytes) -> bytes:
     """Return what a record is known by."""
     return hashlib.blake2b(record.strip(), digest_size=16).digest()
-
-
-def _delimiter_of(line: bytes) -> str:
-    """Return what stands between the cells of a header."""
-    outside = b"".join(line.split(b'"')[::2]).decode("utf-8", "replace")
-    return max(",;\t|", key=outside.count)

@@ -8,20 +8,36 @@ file without a line, are written again.
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from coem.io._parts import remove
+from coem.io._parts import recover, remove
 from coem.io._swap import take_place
 from coem.io.corpus_writer import clear, sync, write_manifest, writing_in
-from coem.stored import MANIFEST, WORK, Manifest, read_manifest, shard_name, work_beside
+from coem.stored import (
+    KEYS,
+    MANIFEST,
+    READER,
+    TABLE,
+    WORK,
+    Manifest,
+    read_manifest,
+    shard_name,
+    work_beside,
+)
 
 JOURNAL = "journal.jsonl"
 COMPLETE, CALL = "complete", "call"
 LINES = 1 << 28  # bytes of a journal
+# What is in the folder of a corpus, and in that of a shard.
+SHARD = re.compile(r"shard-\d{6,}")
+FOLDER = re.compile(rf"{SHARD.pattern}|{re.escape(WORK)}")
+OWN = re.compile(rf"{FOLDER.pattern}|\.?{re.escape(MANIFEST)}(\.[\w-]+\.part)?|{re.escape(READER)}")
+IN_SHARD = re.compile(rf"{re.escape(TABLE)}|{re.escape(KEYS)}|\d+\.[a-z]+\.npy")
 
 
 class Work:
@@ -37,11 +53,13 @@ class Work:
         An earlier call has done all of it.
     left : bool
         Something of an earlier ingest was removed.
+    resumed : bool
+        An earlier call has begun it.
     """
 
     def __init__(self, root: Path, target: Path, base: Manifest) -> None:
         self.root, self.target, self.base = root, target, base
-        self.is_done = self.left = False
+        self.is_done = self.left = self.resumed = False
         self.lines: list[dict[str, Any]] = []
 
     @property
@@ -55,7 +73,7 @@ class Work:
         known = _read_lines(path)
         if resume and known:
             _check_call(known[0].get(CALL, {}), call, self.target)
-            self.lines = known
+            self.lines, self.resumed = known, True
             return
         self.left = clear(self.root, len(self.base.shards)) + self.scratch.exists() > 0
         remove(self.scratch)
@@ -103,6 +121,8 @@ class Work:
     def end(self) -> None:
         """Give a complete corpus its name, and clear away what only the work needed."""
         if self.root != self.target:
+            if self.target.is_dir():
+                _check_own(self.target)  # a long time may have passed
             take_place(self.root, self.target)
             sync(self.target.parent)
             remove(self.root)  # what had the name before
@@ -136,6 +156,7 @@ def working(
         If another process writes there, or `resume` does not fit.
     """
     target = Path(os.path.realpath(target))
+    recover(target)
     root = target if append else work_beside(target)
     if not append:
         done = resume and _is_finished(target, root, call)
@@ -198,10 +219,30 @@ def _check_place(target: Path, root: Path, resume: bool, force: bool) -> None:
     if not target.is_dir():
         raise FileExistsError(f"{target} is a file; name a folder that is not there yet")
     if (target / MANIFEST).is_file() and (force or (resume and (root / WORK).is_dir())):
+        _check_own(target)
         return
     what = "is a corpus already" if (target / MANIFEST).is_file() else "is there, and not empty"
     advice = "add rows to it with --append, replace it with --force, or" if "corpus" in what else ""
     raise FileExistsError(f"{target} {what}; {advice} name another folder".replace(";  ", "; "))
+
+
+def _check_own(target: Path) -> None:
+    """Refuse to replace a corpus whose folder holds anything else."""
+    strange = next(_strange(target), None)
+    if strange is not None:
+        raise FileExistsError(
+            f"{target} also holds {strange}, which would be lost; move it, or name another folder"
+        )
+
+
+def _strange(folder: Path, own: re.Pattern[str] = OWN) -> Iterator[str]:
+    """Yield what is in the folder of a corpus, or of a shard, and no ingest has written."""
+    for path in sorted(folder.iterdir()):
+        known = own.fullmatch(path.name) is not None and not path.is_symlink()
+        if not known or path.is_dir() != bool(FOLDER.fullmatch(path.name)):
+            yield path.name
+        elif SHARD.fullmatch(path.name):
+            yield from (f"{path.name}/{name}" for name in _strange(path, IN_SHARD))
 
 
 def _check_call(known: dict[str, Any], call: dict[str, Any], target: Path) -> None:

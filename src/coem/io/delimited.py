@@ -1,7 +1,7 @@
 """CSV and its like: fast where all is well, row by row where something has to be explained."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
@@ -33,8 +33,15 @@ def check_delimiter(delimiter: str | None) -> None:
         )
 
 
-def read_delimited(text: Text, source: str, delimiter: str | None, *, skip_bad: bool) -> Parsed:
-    """Return rows of cells under a header."""
+def read_delimited(
+    text: Text,
+    source: str,
+    delimiter: str | None,
+    *,
+    skip_bad: bool,
+    texts: Collection[str] = (),
+) -> Parsed:
+    """Return rows of cells under a header; `texts` are columns without numbers."""
     if text.flaw is not None and not skip_bad:
         row, reason = text.flaw
         raise TableError(f"{source}, row {row}: {reason}")
@@ -47,8 +54,9 @@ def read_delimited(text: Text, source: str, delimiter: str | None, *, skip_bad: 
     if data is None:
         data, bad = _read_slowly(text.data, header, source, skip_bad)
     columns = dict(zip(header.names, data.columns, strict=True))
-    columns, notes = with_numbers(columns, commas=header.delimiter == ";")
-    return Parsed(pa.table(columns), bad, header.n_lines + 1, notes)
+    others = {name: column for name, column in columns.items() if name not in texts}
+    numbers, notes = with_numbers(others, commas=header.delimiter == ";")
+    return Parsed(pa.table(columns | numbers), bad, header.n_lines + 1, notes)
 
 
 def no_rows(source: str) -> str:

@@ -60,13 +60,15 @@ def _read_sheet(content: Content, sheet: str | None) -> tuple[list[Any], str, li
             book = openpyxl.load_workbook(io.BytesIO(content.data), read_only=True, data_only=True)
             names = [found.title for found in book.worksheets]
             if sheet is None:
-                name, rows = _first_with_rows(book, names, content.source)
+                name, rows = _first_with_rows(book, names, content)
             else:
                 name = _checked(names, sheet, content.source)
-                rows = _rows_of(book, name)
+                rows = _rows_of(book, name, content)
             book.close()
     except TableError:
         raise
+    except TooLarge as error:
+        raise TableError(f"{content.source} {error}") from error
     except BROKEN as error:
         why = " ".join(str(error).split())[:120] or type(error).__name__
         raise TableError(
@@ -76,24 +78,27 @@ def _read_sheet(content: Content, sheet: str | None) -> tuple[list[Any], str, li
     return rows, name, names
 
 
-def _rows_of(book: Any, name: str) -> list[Any]:
+def _rows_of(book: Any, name: str, content: Content) -> list[Any]:
     """Return the rows of a sheet, None for blank cells."""
     book[name].reset_dimensions()  # what the file says of its size is often wrong
     rows: list[Any] = []
-    left = CELLS
+    left, room = CELLS, most_unpacked(content.n_packed)
     for row in book[name].iter_rows(values_only=True):
         left -= len(row)
+        room -= sum(len(cell) for cell in row if isinstance(cell, str))  # any number share a text
+        if room < 0:
+            raise TooLarge(content.n_packed)
         if left < 0 or len(rows) == ROWS:  # a cell may say that it is in row 1,000,000,000
             raise ValueError(f"sheet {name!r} has more than {ROWS:,} rows or {CELLS:,} cells")
         rows.append(tuple(_clean(cell) for cell in row))
     return rows
 
 
-def _first_with_rows(book: Any, names: list[str], source: str) -> tuple[str, list[Any]]:
+def _first_with_rows(book: Any, names: list[str], content: Content) -> tuple[str, list[Any]]:
     """Return the first sheet that has a header and rows; else the first that has a cell."""
     filled: dict[str, list[Any]] = {}
     for name in names:
-        rows = _rows_of(book, name)
+        rows = _rows_of(book, name, content)
         n_filled = sum(_n_filled(row) > 0 for row in rows)
         if n_filled > 1:
             return name, rows
@@ -103,15 +108,15 @@ def _first_with_rows(book: Any, names: list[str], source: str) -> tuple[str, lis
         return names[0], []
     if not filled:
         known = first_few(map(repr, names)) or "none"
-        raise TableError(f"{source} has no sheet with cells (sheets: {known}); fill one")
+        raise TableError(f"{content.source} has no sheet with cells (sheets: {known}); fill one")
     return next(iter(filled.items()))
 
 
 def _check_size(content: Content) -> None:
     """Refuse a workbook that is packed to fill the memory."""
     with zipfile.ZipFile(io.BytesIO(content.data)) as packed:
-        if sum(part.file_size for part in packed.infolist()) > most_unpacked(len(content.data)):
-            raise TableError(f"{content.source} {TooLarge(len(content.data))}")
+        if sum(part.file_size for part in packed.infolist()) > most_unpacked(content.n_packed):
+            raise TooLarge(content.n_packed)
 
 
 def _checked(names: list[str], sheet: str, source: str) -> str:

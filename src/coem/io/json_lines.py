@@ -16,6 +16,7 @@ MOST = 1 << 63
 CELLS = 20_000_000  # of a table that may be empty for the most part
 FILLED = 0.01  # the share of the cells of a larger one that must have something in them
 EMPTY = "{} is empty; write one JSON object a line"
+DEEPEST = 100  # lists and objects in each other that are read at all
 DEEP = 3  # objects in objects: the names of columns are joined by points, or records are found
 
 
@@ -153,6 +154,8 @@ def load(data: bytes) -> tuple[Any] | str:
         return flaw
     try:
         value = json.loads(text)
+        if text.count("[") + text.count("{") > DEEPEST and is_deeper(value, DEEPEST):
+            return f"no JSON that can be read (it is nested more than {DEEPEST} deep)"
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
@@ -164,6 +167,18 @@ def load(data: bytes) -> tuple[Any] | str:
     except (RecursionError, ValueError) as error:
         return f"no JSON that can be read ({str(error)[:80]})"
     return (value,)
+
+
+def is_deeper(value: Any, most: int) -> bool:
+    """Return whether a value has more than `most` lists and objects in each other.
+
+    What is parsed need not be deep enough for an error there, and may be for one later on.
+    """
+    within = [value] if isinstance(value, list | dict) else []
+    for _ in range(most):
+        parts = (v.values() if isinstance(v, dict) else v for v in within)
+        within = [item for part in parts for item in part if isinstance(item, list | dict)]
+    return bool(within)
 
 
 def _as_record(value: Any) -> Any:

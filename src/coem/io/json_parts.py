@@ -63,6 +63,8 @@ class Leaf:
     name: str
     keys: tuple[str, ...]
     type: int
+    is_nothing: bool = False
+    """No object has a value there."""
 
     def column(self, records: list[dict[str, Any]]) -> Any:
         """Return the values of records."""
@@ -106,7 +108,8 @@ class JsonColumns:
         flat = _flat(places, DEEP)
         check_short(list(flat), source, "shorten it")
         names = unique_names(list(flat))
-        return [Leaf(n, keys, k.type) for n, (k, keys) in zip(names, flat.values(), strict=True)]
+        pairs = zip(names, flat.values(), strict=True)
+        return [Leaf(name, keys, key.type, key.n_there == 0) for name, (key, keys) in pairs]
 
 
 def _check(key: Key, n_rows: int, source: str, depth: int) -> None:

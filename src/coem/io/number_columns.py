@@ -6,6 +6,7 @@ witnesses are.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -86,11 +87,11 @@ class _Column:
         if len(self.head) < HEAD:
             self._add_head(cells)
         trimmed = _trimmed(cells)
-        new = pc.unique(trimmed)
-        there = new.filter(pc.invert(pc.is_in(new, GAPS)))
+        there = trimmed.filter(pc.invert(pc.is_in(trimmed, GAPS)))
         if self.is_text or not _may_be_numbers(there) or (self.many and not _is_tidy(there)):
             self._give_up()
             return
+        new = pc.unique(trimmed)  # of numbers alone: texts can be made to have one hash in Arrow
         gone = trimmed.filter(pc.is_in(trimmed, WORDS))
         self.missing.update(gone.to_pylist() if len(gone) else ())
         if self.many:
@@ -118,6 +119,10 @@ class _Column:
     def _give_up(self) -> None:
         self.is_text, self.seen = True, pa.array([], pa.string())
 
+    def is_empty(self) -> bool:
+        """Return whether all cells stand for nothing."""
+        return bool(pc.all(pc.is_in(self.seen, GAPS), min_count=0).as_py())
+
     def cells(self) -> Cells | None:
         """Return the cells as those of a whole column, or None if they are text."""
         return None if self.is_text or not len(self.seen) else cells_of(self.seen, self.head)
@@ -130,17 +135,25 @@ class NumberColumns:
     ----------
     commas : bool
         As in `coem.io.numbers.with_numbers`.
+    texts : collection of str
+        Columns that are text, whatever their cells are.
     """
 
-    def __init__(self, *, commas: bool) -> None:
-        self._commas = commas
+    def __init__(self, *, commas: bool, texts: Collection[str] = ()) -> None:
+        self._commas, self._texts = commas, texts
         self._columns: dict[str, _Column] = {}
 
     def add(self, columns: dict[str, Any]) -> None:
         """Look at some more cells of columns."""
         for name, cells in columns.items():
+            if name in self._texts:
+                continue
             whole = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
             self._columns.setdefault(name, _Column()).add(whole)
+
+    def without_values(self) -> list[str]:
+        """Return the columns in which nothing is there."""
+        return [n for n, own in self._columns.items() if not own.is_text and own.is_empty()]
 
     def decide(self) -> tuple[dict[str, Casting], list[str]]:
         """Return how columns of numbers are read, and sentences about it.

@@ -1,12 +1,13 @@
-"""Rows of a stream in blocks whose ends depend on the rows alone."""
+"""Rows of a stream: columns that all sources share, and blocks that depend on the rows alone."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coem.io.sources import TableError
 from coem.typing import Array
 
 ROWS = 1 << 16  # of a block at most
@@ -61,3 +62,70 @@ def _sizes(column: Any) -> Any:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return 8 * np.asarray(pc.fill_null(pc.list_value_length(column), 0), np.int64) + 4
     return 8
+
+
+# -- columns of several sources -----------------------------------------------------------------
+
+
+class Columns(Protocol):
+    """The columns of one source."""
+
+    source: str
+
+    @property
+    def nothing(self) -> Collection[str]:
+        """Columns without any value, whose type says nothing."""
+
+    def schema(self) -> Any:
+        """Return the names and types of the columns."""
+
+
+def common(parts: Sequence[Columns], known: Any = None) -> Any:
+    """Return the columns of all sources; one without any value has the type that is known."""
+    types: dict[str, tuple[str, Any]] = {}
+    for part in parts:
+        for own in part.schema():
+            kind = pa.null() if own.name in part.nothing else own.type
+            first, before = types.get(own.name, (part.source, kind))
+            both = _both(before, kind)
+            if both is None:
+                raise TableError(
+                    f"column {own.name!r} holds {before} in {first}, and {kind} in {part.source}; "
+                    "make it the same in both"
+                )
+            types[own.name] = first, both
+    nothing = {name: pa.string() for part in parts for name in part.nothing}
+    nothing |= {own.name: own.type for own in known or () if own.name in nothing}
+    none = pa.types.is_null
+    found = [(n, nothing.get(n, kind) if none(kind) else kind) for n, (_, kind) in types.items()]
+    return pa.schema(found)
+
+
+def _both(one: Any, other: Any) -> Any:
+    """Return the type that holds the values of two, or None."""
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    numbers = pa.types.is_integer, pa.types.is_floating
+    if all(any(is_kind(kind) for is_kind in numbers) for kind in (one, other)):
+        return pa.int64() if all(map(pa.types.is_integer, (one, other))) else pa.float64()
+    return None
+
+
+def fitted(table: Any, schema: Any) -> Any:
+    """Return a table with the columns of a schema."""
+    if table.schema.equals(schema):
+        return table
+    columns = [_column(table, own) for own in schema]
+    return pa.table(columns, schema=schema)
+
+
+def _column(table: Any, own: Any) -> Any:
+    """Return a column in its type; one of text that is to hold anything else has no values."""
+    if own.name not in table.column_names:
+        return pa.nulls(table.num_rows, own.type)
+    column = table.column(own.name)
+    if pa.types.is_string(column.type) and not pa.types.is_string(own.type):
+        return pa.nulls(table.num_rows, own.type)
+    return column.cast(own.type)

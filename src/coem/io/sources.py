@@ -9,7 +9,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,14 @@ class Content:
     suffix: str = ""
     """``.csv`` and its like, without that of a compression."""
 
+    packed: int | None = None
+    """Bytes of the file, if it was packed as a whole."""
+
+    @property
+    def n_packed(self) -> int:
+        """Bytes that all of this was made of."""
+        return len(self.data) if self.packed is None else self.packed
+
 
 # -- bytes --------------------------------------------------------------------------------------
 
@@ -61,7 +69,7 @@ def read_file(path: Path, suffix: str, packed: str, max_line: int) -> Content:
         if packed:
             size = path.stat().st_size
             with unpacked(path, packed) as file:
-                return _read(Bounded(file, size), str(path), suffix, limit)
+                return replace(_read(Bounded(file, size), str(path), suffix, limit), packed=size)
         with open(path, "rb") as file:
             return _read(file, str(path), suffix, limit)
 

@@ -6,7 +6,8 @@ as a whole. All files are read twice: once to find out what the columns hold, an
 
 import copy
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,22 +21,22 @@ from coem.io.encodings import said_of
 from coem.io.folders import Folder
 from coem.io.json_parts import JsonColumns, JsonParts, Leaf, read_json_parts
 from coem.io.number_columns import Casting, NumberColumns
+from coem.io.parquet_files import ROWS, plain_column, read_batches
+from coem.io.row_blocks import common, fitted
 from coem.io.rows import Bad
 from coem.io.sources import PACKED, TableError, check_there
 from coem.io.tables import (
     KINDS,
     MAX_LINE,
-    ROWS,
     check_sheet,
     check_times,
     kind_of,
     no_parquet,
-    plain_column,
     read_table,
     suffixes,
 )
 from coem.io.text_files import PlainText, fingerprint_of, plain_text, spool_stdin, unpack
-from coem.io.unpacking import TooLarge, most_unpacked
+from coem.io.unpacking import TooLarge
 from coem.stored import is_corpus
 
 STDIN = "-"
@@ -64,6 +65,10 @@ class Part(Protocol):
     first: int
     notes: list[str]
 
+    @property
+    def nothing(self) -> Collection[str]:
+        """Columns without any value, whose type says nothing."""
+
     def schema(self) -> Any:
         """Return the names and types of the columns."""
 
@@ -81,6 +86,9 @@ class Stream:
     scratch : Path
         A folder for what must be unpacked, recoded or read twice.
     reading : Reading
+    known : pyarrow.Schema, optional
+        Columns that the rows are added to. Cells of text stay as they are written, and a column
+        without any value has the type that it has there.
 
     Attributes
     ----------
@@ -90,24 +98,28 @@ class Stream:
     notes : list of str
     """
 
-    def __init__(self, sources: list[str], scratch: Path, reading: Reading) -> None:
+    def __init__(
+        self, sources: list[str], scratch: Path, reading: Reading, known: Any = None
+    ) -> None:
         check_delimiter(reading.delimiter)
+        self._texts = [own.name for own in known or () if pa.types.is_string(own.type)]
         self._reading, self._scratch = reading, scratch
         self._numbers: NumberColumns | None = None
         self._objects = JsonColumns()
         self._castings: dict[str, Casting] = {}
+        self._nothing: set[str] = set()
         self._leaves: list[Leaf] = []
         self.parts: list[Part] = [self._look(source, i) for i, source in enumerate(sources)]
         self.notes = [note for part in self.parts for note in part.notes]
         self._decide()
-        self.schema = _common([(part.source, part.schema()) for part in self.parts])
+        self.schema = common(self.parts, known)
         self.n_rows = sum(part.n_rows for part in self.parts)
 
     def __iter__(self) -> Iterator[Any]:
         """Return tables with the columns of `schema`, in the order of the sources."""
         for part in self.parts:
             for table in part.tables():
-                yield _fitted(table, self.schema)
+                yield fitted(table, self.schema)
 
     def place(self, row: int) -> str:
         """Return where a row is in its file, in the words of errors."""
@@ -139,15 +151,18 @@ class Stream:
             check_sheet(self._reading.sheet, ".txt", source)
             return _FolderPart(path, self._reading)
         suffix, packed = suffixes(path, KINDS)
-        if packed:
+        size = os.path.getsize(path)
+        if packed and suffix not in AS_WHOLE:  # which `read_table` unpacks
             path = unpack(path, packed, place, source)
-        return self._look_at_file(path, suffix, source, place)
+        return self._look_at_file(path, suffix, source, place, size)
 
-    def _look_at_file(self, path: Path, suffix: str, source: str, place: Path) -> Part:
+    def _look_at_file(
+        self, path: Path, suffix: str, source: str, place: Path, packed: int = 0
+    ) -> Part:
         reading = self._reading
         check_sheet(reading.sheet, suffix, source)
         if suffix == ".parquet":
-            return _ParquetPart(path, source)
+            return _ParquetPart(path, source, packed or os.path.getsize(path))
         if suffix in AS_WHOLE:
             return _WholePart(path, source, suffix, reading)
         text = plain_text(path, source, place, reading.encoding, MAX_LINE)
@@ -161,11 +176,11 @@ class Stream:
 
     def _look_at_csv(self, text: PlainText, delimiter: str | None) -> Part:
         def look(header: Any) -> NumberColumns:
-            known = self._numbers or NumberColumns(commas=header.delimiter == ";")
-            return copy.deepcopy(known)
+            first = NumberColumns(commas=header.delimiter == ";", texts=self._texts)
+            return copy.deepcopy(self._numbers or first)
 
         parts, self._numbers = read_csv(text, delimiter, look, skip_bad=self._reading.skip_bad)
-        return _CsvPart(parts, self._castings)
+        return _CsvPart(parts, self._castings, self._nothing)
 
     def _look_at_json(self, text: PlainText) -> Part:
         parts = read_json_parts(text, self._objects, skip_bad=self._reading.skip_bad)
@@ -176,6 +191,7 @@ class Stream:
         if self._numbers is not None:
             castings, notes = self._numbers.decide()
             self._castings.update(castings)
+            self._nothing.update(self._numbers.without_values())
             self.notes += notes
         json_parts = [part for part in self.parts if isinstance(part, _JsonPart)]
         if json_parts:
@@ -190,57 +206,14 @@ def _number(part: Part, row: int) -> int:
     return number
 
 
-# -- columns of several sources -----------------------------------------------------------------
-
-
-def _common(schemas: list[tuple[str, Any]]) -> Any:
-    """Return the columns of all sources."""
-    types: dict[str, tuple[str, Any]] = {}
-    for source, schema in schemas:
-        for own in schema:
-            first, known = types.get(own.name, (source, own.type))
-            both = _both(known, own.type)
-            if both is None:
-                raise TableError(
-                    f"column {own.name!r} holds {known} in {first}, and {own.type} in {source}; "
-                    "make it the same in both"
-                )
-            types[own.name] = first, both
-    return pa.schema([(name, kind) for name, (_, kind) in types.items()])
-
-
-def _both(one: Any, other: Any) -> Any:
-    """Return the type that holds the values of two, or None."""
-    if one == other or pa.types.is_null(other):
-        return one
-    if pa.types.is_null(one):
-        return other
-    numbers = pa.types.is_integer, pa.types.is_floating
-    if all(any(is_kind(kind) for is_kind in numbers) for kind in (one, other)):
-        return pa.int64() if all(map(pa.types.is_integer, (one, other))) else pa.float64()
-    return None
-
-
-def _fitted(table: Any, schema: Any) -> Any:
-    """Return a table with the columns of a schema."""
-    if table.schema.equals(schema):
-        return table
-    known = set(table.column_names)
-    columns = [
-        table.column(own.name).cast(own.type)
-        if own.name in known
-        else pa.nulls(table.num_rows, own.type)
-        for own in schema
-    ]
-    return pa.table(columns, schema=schema)
-
-
 # -- kinds of sources ---------------------------------------------------------------------------
 
 
 class _CsvPart:
-    def __init__(self, parts: CsvParts, castings: dict[str, Casting]) -> None:
-        self._parts, self._castings = parts, castings
+    def __init__(
+        self, parts: CsvParts, castings: dict[str, Casting], nothing: Collection[str]
+    ) -> None:
+        self._parts, self._castings, self.nothing = parts, castings, nothing
         self.source, self.fingerprint = parts.text.source, parts.text.fingerprint
         self.n_rows, self.bad, self.first = parts.n_rows, parts.bad, parts.first
         self.notes = said_of(parts.text, self.source)
@@ -266,6 +239,10 @@ class _JsonPart:
         self.n_rows, self.bad, self.first = parts.n_rows, parts.bad, 1
         self.notes = said_of(parts.text, self.source)
 
+    @property
+    def nothing(self) -> Collection[str]:
+        return [leaf.name for leaf in self._leaves if leaf.is_nothing]
+
     def schema(self) -> Any:
         return pa.schema([(leaf.name, leaf.arrow) for leaf in self._leaves])
 
@@ -277,18 +254,19 @@ class _ParquetPart:
     bad: Bad = []  # noqa: RUF012, nobody adds to it
     first = 1
     notes: list[str] = []  # noqa: RUF012
+    nothing = ()
 
-    def __init__(self, path: Path, source: str) -> None:
-        self._path, self.source = path, source
+    def __init__(self, path: Path, source: str, packed: int) -> None:
+        self._path, self.source, self._packed = path, source, packed
         self.fingerprint = fingerprint_of(path)
-        with self._explained(), parquet.ParquetFile(path) as file:
+        with _explained_parquet(source), parquet.ParquetFile(path) as file:
             schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
             check_unique(schema.names, source)
             check_short(schema.names, source, "shorten it")
             if not self.n_rows or not schema.names:
                 what = "rows" if schema.names else "columns"
                 raise TableError(f"{source} has no {what}")
-            empty = schema.empty_table()
+            self._at_once, empty = _rows_at_once(file.metadata), schema.empty_table()
             columns = [plain_column(column) for column in empty.columns]
         self._names = unique_names(schema.names)
         self._schema = pa.table(columns, names=self._names).schema
@@ -297,42 +275,35 @@ class _ParquetPart:
         return self._schema
 
     def tables(self) -> Iterator[Any]:
-        with self._explained(), parquet.ParquetFile(self._path) as file:
-            size = os.path.getsize(self._path)
-            left = most_unpacked(size)
-            for batch in file.iter_batches(ROWS):
-                left -= batch.nbytes
-                if left < 0:
-                    raise TooLarge(size)
-                data = pa.Table.from_batches([batch])
-                data.validate(full=True)
-                columns = [plain_column(column) for column in data.columns]
-                found = pa.table(columns, names=self._names)
+        how = {"buffer_size": BYTES, "pre_buffer": False}  # or all of a row group is in memory
+        with _explained_parquet(self.source):
+            for table in read_batches(self._path, self._packed, self._at_once, **how):
+                found = table.rename_columns(self._names)
                 check_times(found, self.source)
                 yield found
 
-    def _explained(self) -> Any:
-        return _explained_parquet(self.source)
+
+def _rows_at_once(about: Any) -> int:
+    """Return how many rows of a Parquet file take `BYTES`, about, in its largest row group."""
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    size = max(group.total_byte_size / max(group.num_rows, 1) for group in groups)
+    return min(max(int(BYTES / max(size, 1)), 1), ROWS)
 
 
-class _explained_parquet:
-    def __init__(self, source: str) -> None:
-        self._source = source
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, TooLarge):
-            raise TableError(f"{self._source} {error}") from error
-        if isinstance(error, TableError):
-            return
-        if isinstance(error, pa.ArrowException | OSError | ValueError):
-            raise TableError(no_parquet(self._source, error)) from error
+@contextmanager
+def _explained_parquet(source: str) -> Iterator[None]:
+    try:
+        yield
+    except TooLarge as error:
+        raise TableError(f"{source} {error}") from error
+    except TableError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise TableError(no_parquet(source, error)) from error
 
 
 class _FolderPart:
-    first = 1
+    first, nothing = 1, ()
 
     def __init__(self, path: Path, reading: Reading) -> None:
         self._path, self._reading, self.source = path, reading, str(path)
@@ -374,6 +345,7 @@ class _WholePart:
     bad: Bad = field(default_factory=list)
     first: int = 1
     notes: list[str] = field(default_factory=list)
+    nothing: Collection[str] = ()
     _schema: Any = None
 
     def __post_init__(self) -> None:
@@ -383,7 +355,7 @@ class _WholePart:
         self.first, self.notes, self._schema = found.first, found.notes, found.data.schema
 
     def _read(self) -> Any:
-        if self.path.suffix.lower() != self.suffix:  # unpacked, or from standard input
+        if self.path.suffix.lower() not in (self.suffix, *PACKED):  # from standard input
             self.path = self.path.rename(self.path.with_name(f"{self.path.name}{self.suffix}"))
         try:
             return read_table(self.path, **vars(self.reading) | {"delimiter": None})

@@ -26,9 +26,10 @@ from coem.io.excel import read_excel
 from coem.io.folders import as_text, read_folder
 from coem.io.formulas import as_text_cells, as_they_were
 from coem.io.json_lines import read_json, read_json_lines
+from coem.io.parquet_files import read_batches
 from coem.io.rows import Bad, Parsed
 from coem.io.sources import PACKED, Content, TableError, check_there, read_file, read_stdin
-from coem.io.unpacking import TooLarge, most_unpacked
+from coem.io.unpacking import TooLarge
 from coem.io.whole import new_file
 
 __all__ = ["Table", "TableError", "read_table", "write_table"]
@@ -39,7 +40,6 @@ DELIMITED = (".csv", ".tsv")
 SHEETS = (".xls", ".xlsb", ".ods", ".numbers")  # which the programs that write them can save anew
 ZIP = b"PK\x03\x04"
 MAX_LINE = 64 << 20  # bytes
-ROWS = 1 << 16  # of a parquet file that are read at once
 KNOWN = (
     "csv, tsv, jsonl, ndjson, json, xlsx, parquet (each also .gz or .zst), a folder of .txt, .md "
     "or .html, or - for stdin"
@@ -208,18 +208,18 @@ def _read_parquet(content: Content) -> Any:
     """Return the table of a parquet file, with text as plain strings."""
     source = content.source
     try:
-        data = _bounded_batches(content)
-        data.validate(full=True)  # also that text is UTF-8, and that codes are in their lists
-        columns = [plain_column(column) for column in data.columns]
+        file = pa.BufferReader(content.data)
+        names = parquet.read_schema(file).names
+        parts = [*read_batches(file, content.n_packed)]
     except TooLarge as error:
         raise TableError(f"{source} {error}") from error
     except (pa.ArrowException, OSError, ValueError) as error:  # also names that are no UTF-8
         raise TableError(no_parquet(source, error)) from error
-    check_unique(data.column_names, source)
-    check_short(data.column_names, source, "shorten it")
-    if data.num_columns == 0 or data.num_rows == 0:
-        raise TableError(f"{source} has no {'rows' if data.num_columns else 'columns'}")
-    found = pa.table(columns, names=unique_names(data.column_names))
+    check_unique(names, source)
+    check_short(names, source, "shorten it")
+    if not names or not parts:
+        raise TableError(f"{source} has no {'rows' if names else 'columns'}")
+    found = pa.concat_tables(parts).rename_columns(unique_names(names))
     check_times(found, source)
     return found
 
@@ -228,28 +228,6 @@ def no_parquet(source: str, error: Exception) -> str:
     """Say what is wrong with a parquet file."""
     reason = " ".join(str(error).split())[:120]
     return f"{source} is no parquet file, or damaged ({reason}); write it again"
-
-
-def _bounded_batches(content: Content) -> Any:
-    """Return all rows of a parquet file, in parts: a few bytes can stand for millions of rows."""
-    file = parquet.ParquetFile(pa.BufferReader(content.data))
-    batches, left = [], most_unpacked(len(content.data))
-    for batch in file.iter_batches(ROWS):
-        left -= batch.nbytes
-        if left < 0:
-            raise TooLarge(len(content.data))
-        batches.append(batch)
-    return pa.Table.from_batches(batches, file.schema_arrow)
-
-
-def plain_column(column: Any) -> Any:
-    """Return a column of text as strings, whatever its codes."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    texts = (pa.types.is_large_string, pa.types.is_string_view, pa.types.is_string)
-    wanted = pa.string() if any(is_text(kind) for is_text in texts) else kind
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":  # Python's times have microseconds
-        wanted = pa.timestamp("us", kind.tz)
-    return column if wanted == column.type else column.cast(wanted, safe=wanted.id != kind.id)
 
 
 def check_times(data: Any, source: str) -> None:

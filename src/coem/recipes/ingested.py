@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from coem.corpus import Corpus
-from coem.io.corpus_work import CALL
+from coem.io.corpus_work import CALL, Work
 from coem.io.streams import STDIN
 from coem.recipes.corpora import DECIDED
 from coem.recipes.defaults import MAX_DF, MIN_DF
 from coem.recipes.documents import NO_IDS
 from coem.recipes.listener import Listener
 
+LOOKED = "looked"  # in the journal: the fingerprints of the sources
 FIXED = {**DECIDED, "label": None, "hash_features": None}  # by the first ingest, and defaults
 
 
@@ -53,6 +54,16 @@ def check_label(label: str | None, ids: str | None, settings: dict[str, Any]) ->
         raise ValueError(f"column {label!r} cannot be both the ids and the labels; choose another")
     if label in (settings["text"] or ()):
         raise ValueError(f"column {label!r} cannot be both a text and the labels; choose another")
+
+
+def check_vectors(views: Any) -> None:
+    """Refuse views that need an encoder."""
+    for view, spec in dict(views or {}).items():
+        if str(spec).endswith(":embed"):
+            raise ValueError(
+                f"view {view!r}: no sentence vectors are made for a corpus; make them a column, "
+                "and write 'COLUMN:vector'"
+            )
 
 
 def check_hashing(given: dict[str, Any]) -> None:
@@ -175,13 +186,32 @@ def _as_text(column: Any) -> list[str]:
     return ["" if value is None else str(value) for value in column.to_pylist()]
 
 
+def check_sources(work: Work, parts: Iterable[Any]) -> None:
+    """Refuse to go on with other documents than those that the interrupted ingest had."""
+    now, before = [part.fingerprint for part in parts], work.found(LOOKED)
+    if not before:
+        work.add({LOOKED: now})
+    elif before[0][LOOKED] != now:
+        raise ValueError(
+            f"the documents are not those that the ingest to {work.target} had when it was "
+            "interrupted; give it the same ones, or start again without --resume"
+        )
+
+
+def known_columns(base: Corpus | None) -> Any:
+    """Return the columns of a corpus that rows are added to, or None if there is none."""
+    if base is None:
+        return None
+    if not base.columns:
+        raise ValueError(f"{base.path} was written as views, and no table can be added to it")
+    return base.shards[0].table().schema
+
+
 def fitted_columns(schema: Any, base: Corpus | None, listener: Listener) -> Any:
     """Return the columns that are stored: those of the corpus, if rows are added to one."""
     if base is None:
         return schema
-    if not base.columns:
-        raise ValueError(f"{base.path} was written as views, and no table can be added to it")
-    known = base.shards[0].table().schema
+    known = known_columns(base)
     more = [name for name in schema.names if name not in known.names]
     gone = [name for name in known.names if name not in schema.names]
     if len(gone) == len(known.names):

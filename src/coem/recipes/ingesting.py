@@ -20,8 +20,11 @@ from coem.recipes.ingested import (
     check_hashing,
     check_ids,
     check_label,
+    check_sources,
+    check_vectors,
     fitted_columns,
     id_column,
+    known_columns,
     names_of,
     unknown_words,
 )
@@ -34,6 +37,7 @@ from coem.stored import (
     TABLE,
     Files,
     Manifest,
+    StoredFile,
     StoredShard,
     StoredView,
     check_size,
@@ -56,6 +60,7 @@ SHAPING = (
     "ngrams",
     "hash_features",
 )
+MOVING = "a source has changed while it was read; if it keeps growing, ingest a copy of it"
 KEPT = "what is done so far is kept: the same call with resume=True goes on"
 
 
@@ -121,6 +126,7 @@ def ingest(
     """
     given = dict(locals())
     names = names_of(sources)
+    check_vectors(views)
     if append and force:
         raise ValueError("append adds rows to a corpus, and force replaces it; choose one of them")
     if hash_features is not None:
@@ -134,7 +140,7 @@ def ingest(
             job.run()
         except BaseException as error:
             for_user = isinstance(error, ValueError) and not isinstance(error.__cause__, OSError)
-            if for_user or not work.found("table"):
+            if (for_user and not work.resumed) or not work.found("table"):
                 work.discard()  # the call or a source must change, or nothing is done
             elif isinstance(error, Exception):
                 listener.note(KEPT)
@@ -200,20 +206,23 @@ class _Ingest:
             return dict(done[0]["read"])
         reading = {name: self.settings[name] for name in READING if name in self.settings}
         with self.listener.progress("looking at the columns", None):
-            stream = Stream(self.names, self.work.scratch, Reading(**reading))
+            known = known_columns(self._base())
+            stream = Stream(self.names, self.work.scratch, Reading(**reading), known)
+        check_sources(self.work, stream.parts)
         self.listener.rows_are(stream.place)
         _tell(stream, self.listener)
         schema = fitted_columns(stream.schema, self._base(), self.listener)
-        known = self._shards("table")
+        done = len(self._shards("table"))
         with self.listener.progress("rows", stream.n_rows) as bar:
             tables = (table.select(schema.names).cast(schema) for table in _padded(stream, schema))
             for number, table in enumerate(row_blocks(tables)):
-                if number >= len(known):
+                if number >= done:
                     folder = self.work.new_shard(number)
                     self._add("table", number, table.num_rows, write_table(folder, table))
-                elif known[number][0] != table.num_rows:
-                    raise ValueError("the sources have changed; start again without resume=True")
                 bar.step_by(table.num_rows)
+        n_rows = sum(n_rows for n_rows, _ in self._shards("table"))
+        if n_rows != stream.n_rows or call_of(self.names, self.settings, self.appends) != self.call:
+            raise ValueError(MOVING)
         read = self._described(stream, schema)
         self.work.add({"read": read})
         return read
@@ -365,9 +374,7 @@ class _Ingest:
         )
 
 
-def _known(path: Path) -> Any:
-    from coem.stored import StoredFile
-
+def _known(path: Path) -> StoredFile:
     return StoredFile(path.stat().st_size, digest_of(path))
 
 

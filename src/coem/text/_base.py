@@ -35,6 +35,11 @@ class CountTransformer(Saves, TransformerMixin, BaseEstimator):
             self._several = is_several(X) or isinstance(X, Corpus)
         return views
 
+    @property
+    def _n_features_out(self):
+        """How many columns there are after `transform`, of all views together."""
+        return self.n_features_in_
+
     def _names_in(self, input_features):
         """Return the names of the columns by view."""
         check_is_fitted(self, "view_names_")

@@ -8,6 +8,7 @@ from coem.kernels.words import Tally
 from coem.text._tables import strings
 
 MOST = 1 << 23  # different words of a view that are kept
+COUNTS = ("n_rows", "n_times")
 
 
 class Words:
@@ -40,23 +41,39 @@ class Words:
         if not self._runs:
             self._runs = [_as_table(None)]
         self._merge(len(self._runs))
-        found = self._runs[0].sort_by("word")
-        words = found.column("word").combine_chunks()
-        words = words.chunk(0) if isinstance(words, pa.ChunkedArray) else words
-        n_rows, n_times = (found.column(name).to_numpy() for name in ("n_rows", "n_times"))
+        found = self._runs[0]
+        words = _one_piece(found.column("word"))
+        n_rows, n_times = (found.column(name).to_numpy() for name in COUNTS)
         return Tally(strings(words), n_rows, n_times, ())
 
     def _merge(self, n_runs):
         """Make one run of the last ones; drop rare words if it is too long."""
         whole = pa.concat_tables(self._runs[-n_runs:])
         if n_runs > 1:
-            whole = whole.group_by("word").aggregate([("n_rows", "sum"), ("n_times", "sum")])
-            whole = whole.rename_columns(["word", "n_rows", "n_times"])
+            whole = _summed(whole.sort_by("word"))
         if whole.num_rows > self._most:
             kept = whole.filter(pc.greater(whole.column("n_rows"), 1))
             self.n_dropped += whole.num_rows - kept.num_rows
             whole = kept
         self._runs[-n_runs:] = [whole]
+
+
+def _summed(runs):
+    """Return the sums of neighbours that are the same word.
+
+    There is no hash of words in it: that of Arrow has no key, so that words can be chosen that make
+    its tables slow. And runs that are sorted take little work to be sorted together.
+    """
+    words = _one_piece(runs.column("word"))
+    differs = pc.not_equal(words.slice(1), words.slice(0, max(len(words) - 1, 0)))
+    first = np.flatnonzero(np.append(True, differs.to_numpy(zero_copy_only=False))[: len(words)])
+    sums = [np.add.reduceat(runs.column(name).to_numpy(), first) for name in COUNTS]
+    return pa.table([words.take(pa.array(first)), *sums], names=["word", *COUNTS])
+
+
+def _one_piece(column):
+    whole = column.combine_chunks()
+    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _as_table(tally):
@@ -69,4 +86,4 @@ def _as_table(tally):
         buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(data.tobytes())]
         words = pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers)
         columns = words, tally.n_rows, tally.n_times
-    return pa.table(list(map(pa.array, columns)), names=["word", "n_rows", "n_times"])
+    return pa.table(list(map(pa.array, columns)), names=["word", *COUNTS])

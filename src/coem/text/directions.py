@@ -203,6 +203,10 @@ class LatentDirections(CountTransformer):
         """Return checked views of counts in the latent directions, as a dense matrix."""
         return _unit(self._projected(self._tf_idf(self._counts(views))))
 
+    @property
+    def _n_features_out(self):
+        return self.n_directions_ + (self.n_features_in_ if self._several else 0)
+
     def get_feature_names_out(self, input_features=None):
         """Return the names of the directions; for several views a dict with those of all views.
 

@@ -145,6 +145,12 @@ class SelectWords(CountTransformer):
             data[name] = matrix
         return Views(data) if is_several(X) else data[self.view_names_[0]]
 
+    @property
+    def _n_features_out(self):
+        widths = zip(self.view_names_, self.view_widths_, strict=True)
+        chosen = self._chosen
+        return sum(w if chosen[view] is None else len(chosen[view]) for view, w in widths)
+
     def get_support(self, indices=False):
         """Return which words are kept; for several views a dict from view to them.
 
