@@ -1,4 +1,4 @@
-"""Rows are taken by their places, whatever holds them."""
+"""Rows are taken by their places, whatever holds them; dask collections only where they stay."""
 
 import numpy as np
 import pandas as pd
@@ -7,8 +7,10 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from coem import Views
+from coem import HiddenMarkovModel, MixtureClassifier, MixtureClusterer, PooledClassifier, Views
+from coem.engine.dask_rows import DaskRows
 from coem.input import n_rows_of, take_rows
+from coem.selection import stability
 
 VALUES = np.arange(12).reshape(6, 2)
 WORDS = list("abcdef")
@@ -49,3 +51,33 @@ def test_all_that_has_rows(holder, rows):
     X, values = HOLDERS[holder]
     assert n_rows_of(X) == len(VALUES)
     np.testing.assert_array_equal(values(take_rows(X, rows)), VALUES[rows])
+
+
+LAZY = {  # what needs rows in memory, or all views in a block
+    "batch": lambda X: MixtureClusterer(2).partial_fit(X),
+    "explanation": lambda X: MixtureClusterer(2).fit(VALUES).explain(X),
+    "pool": lambda X: PooledClassifier(MixtureClassifier()).fit(X, [0, 1] * 3),
+    "stability": lambda X: stability(MixtureClusterer(2), X, n_runs=2),
+    "chain": lambda X: HiddenMarkovModel(2).fit(X),
+}
+
+
+@pytest.mark.parametrize("work", LAZY.values(), ids=LAZY)
+def test_blocks_of_dask_are_refused_where_rows_are_needed(work):
+    dask = pytest.importorskip("dask", reason="needs coem[dask]")
+    blocks = [dask.delayed(VALUES[:3]), dask.delayed(VALUES[3:])]
+    with pytest.raises(ValueError, match=r"X has dask collections, and .* needs rows in memory"):
+        work(blocks)
+
+
+def test_views_that_are_dask_arrays_are_refused():
+    array = pytest.importorskip("dask.array", reason="needs coem[dask]").from_array(VALUES)
+    with pytest.raises(ValueError, match="a block of several views is a dict of matrices"):
+        MixtureClusterer(2).fit({"a": array, "b": array})
+
+
+def test_a_chain_takes_no_dask_collection():
+    array = pytest.importorskip("dask.array", reason="needs coem[dask]").from_array(VALUES)
+    for X in (array, DaskRows.__new__(DaskRows)):
+        with pytest.raises(ValueError, match="takes sequences in memory or in a corpus"):
+            HiddenMarkovModel(2).fit(X, lengths=[3, 3])

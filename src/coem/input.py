@@ -1,6 +1,6 @@
 """The `X` that a user passes to an estimator, as checked views."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -33,6 +33,7 @@ def read_views(estimator: BaseEstimator, X: Any, *, reset: bool, named: Any = No
     """
     if isinstance(X, RowStore):
         X = X.load(what=type(estimator).__name__)
+    refuse_blocks(X, type(estimator).__name__)
     return _compared(estimator, as_views(X), X if named is None else named, reset=reset)
 
 
@@ -71,9 +72,31 @@ def as_rows(X: Any) -> Any:
     """
     if isinstance(X, RowStore):
         return X.load(what="this function")
+    refuse_blocks(X, "this function")
     if is_several(X):
         return as_views(X)
     return sound_csr(X, "X: ") if sp.issparse(X) else X
+
+
+def refuse_blocks(X: Any, what: str) -> None:
+    """Raise if `X` has dask collections inside, or is one other than an array.
+
+    `what` needs rows in memory. A dask array that is all of `X` is computed, as any array is.
+    """
+    inside = X.values() if isinstance(X, Mapping) else X if isinstance(X, list | tuple) else ()
+    alone = is_lazy(X) and not hasattr(X, "__array__")
+    if alone or any(map(is_lazy, inside)):
+        raise ValueError(
+            f"X has dask collections, and {what} needs rows in memory here: pass dask.compute(X)[0]"
+            ", or a corpus; fit and predict of MixtureClusterer and MixtureClassifier take a dask "
+            'array, a dask bag of row blocks or a list of dask.delayed blocks with engine="dask", '
+            "where a block of several views is a dict of matrices"
+        )
+
+
+def is_lazy(X: Any) -> bool:
+    """Return True if `X` is a dask collection, without importing dask."""
+    return hasattr(X, "__dask_graph__")
 
 
 def column_names(X: Any) -> Any:

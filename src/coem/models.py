@@ -8,7 +8,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.pipeline import Pipeline
 
 from coem import agglomerative, estimators, text  # noqa: F401  (they register their classes)
-from coem.io.loaded import need
+from coem.io.loaded import is_count, is_table_of, need
 from coem.io.model_file import ModelInfo, read_info, read_model, write_model
 from coem.io.registry import register
 from coem.io.values import Absent, ModelFileError
@@ -92,10 +92,25 @@ def _check_pipeline(pipeline):
     need(all(hasattr(step, "fit") for step in steps), "a step")
     for first, second in itertools.pairwise(steps):
         if hasattr(second, "n_features_in_") and hasattr(first, "get_feature_names_out"):
-            names = first.get_feature_names_out()
-            parts = names.values() if isinstance(names, dict) else [names]
-            width = sum(len(part) for part in parts)
-            need(width == second.n_features_in_, f"the input of {type(second).__name__}")
+            fits = _n_columns_out(first) == second.n_features_in_
+            need(bool(fits), f"the input of {type(second).__name__}")
+
+
+def _n_columns_out(step):
+    """Return how many columns a step makes.
+
+    A file can claim any number, so that their names are not made if there is another way.
+    """
+    if isinstance(step, CountVectorizer) and hasattr(step, "vocabulary_"):
+        return len(step.vocabulary_)
+    if isinstance(step, text.TextViews) and hasattr(step, "vocabulary_"):
+        return sum(map(len, step.vocabulary_.values()))
+    if isinstance(step, TfidfTransformer) and hasattr(step, "n_features_in_"):
+        return step.n_features_in_
+    if hasattr(step, "_n_features_out"):
+        return step._n_features_out
+    names = step.get_feature_names_out()
+    return sum(map(len, names.values())) if isinstance(names, dict) else len(names)
 
 
 def _check_vectorizer(vectorizer):
@@ -104,14 +119,26 @@ def _check_vectorizer(vectorizer):
     need(isinstance(words, dict) and all(isinstance(word, str) for word in words), "vocabulary_")
     need(all(isinstance(column, Integral) for column in words.values()), "vocabulary_")
     need(set(words.values()) == set(range(len(words))), "vocabulary_")
+    span = vectorizer.ngram_range
+    plain = isinstance(span, list | tuple) and len(span) == 2
+    plain = plain and all(isinstance(n, Integral) for n in span)
+    need(plain and 0 <= span[0] <= span[1], "ngram_range")  # scikit-learn goes on from any number
     if words and vectorizer.input == "content":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about stop words: it was said in `fit`
             vectorizer.transform(["a few words"])
 
 
+def _check_weights_of_words(transformer):
+    """Refuse weights that are not one for each word."""
+    if hasattr(transformer, "n_features_in_"):
+        need(is_count(transformer.n_features_in_), "n_features_in_")
+    if hasattr(transformer, "idf_"):
+        need(is_table_of(transformer.idf_, transformer.n_features_in_), "idf_")
+
+
 register(Pipeline, check=_check_pipeline)
 register(
     CountVectorizer, skip=("_stop_words_id",), patterns=("token_pattern",), check=_check_vectorizer
 )
-register(TfidfTransformer)
+register(TfidfTransformer, check=_check_weights_of_words)

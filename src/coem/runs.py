@@ -43,6 +43,8 @@ __all__ = [
 
 Outcome = TypeVar("Outcome")
 
+ALIKE = 1e-12  # values of runs that differ by less, relative, count as equal
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -226,8 +228,9 @@ def run_records(results: Sequence[Result[Any]], seeds: Array) -> Records:
 
 
 def best_of(values: Sequence[float]) -> int:
-    """Return the run with the largest value; of equals the first."""
-    return int(np.argmax(values))
+    """Return the first run with the largest value. Runs that end alike differ by rounding alone."""
+    top = np.max(values)
+    return int(np.argmax(np.asarray(values) >= top - ALIKE * abs(top)))
 
 
 # -- warnings -----------------------------------------------------------------------------------

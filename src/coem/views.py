@@ -272,15 +272,16 @@ def as_views(X: Any, *, what: str = "X") -> Views:
 
     Parameters
     ----------
-    X : matrix, list or tuple of matrices, dict or Views
+    X : matrix, list or tuple of matrices, dict, Views or Corpus
         If a member of a list is two-dimensional (a sparse matrix, an array or a DataFrame), the
-        list is several views, else the rows of one matrix. One matrix becomes ``view0``; if its
-        dtype is object it is converted, as scikit-learn requires of estimators.
+        list is several views, else the rows of one matrix. One matrix becomes ``view0``; if it has
+        objects, they are converted, as scikit-learn requires. A corpus is loaded.
     what : str
         The name of the argument, for error messages.
     """
     if isinstance(X, Views) and all(min(matrix.shape) > 0 for _, matrix in X.items()):
         return _still_sound(X, what)
+    X = X.load(what="this method") if hasattr(X, "shards") else X  # a `RowStore`
     if is_several(X):
         data = _collect(_pairs(X), prefix=f"{what}, ", minimum=1)
         return X if isinstance(X, Views) else Views._of(data)

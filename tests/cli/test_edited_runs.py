@@ -17,7 +17,7 @@ from coem.recipes.names import NAMES, place_in
 from coem.recipes.record import changed_files
 from coem.recipes.run_file import FILES, RECORD, misfit, read_run
 
-from .conftest import read_json
+from .conftest import posts, read_json, write_csv
 
 JUNK = [None, 0, -3, 1.5, "x", [], {}, [[]], [None], {"x": None}, True, 10**400, "../x"]
 
@@ -305,3 +305,69 @@ def test_files_that_differ_by_the_instruction_set(run, coem):
     said = coem("rerun", run, code=1).stdout
     assert "trace.jsonl differs" in said
     assert "instruction set" not in said
+
+
+# -- other files of a run -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", [("info", "--json"), ("info",), ("report",)])
+def test_a_record_with_lists_in_lists(verb, run, coem):
+    (run / "run.json").write_text(
+        (run / "run.json").read_text().replace("{", '{"more": ' + "[" * 700 + "]" * 700 + ",", 1)
+    )
+    assert "it is nested too deeply; run it again" in coem(verb[0], run, *verb[1:], code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [("assignments", "id"), ("assignments", "label"), ("clusters", "label"), ("clusters", "name")],
+)
+def test_a_table_without_a_column(name, column, run, coem):
+    path = run / f"{name}.csv"
+    path.write_text(path.read_text(encoding="utf-8").replace(f'"{column}"', '"x"', 1), "utf-8")
+    told = coem("compare", run, run, code=1).stderr
+    assert f"{path} has no column {column!r}, which a run writes there; put it back" in told
+
+
+STREAM = ("--stream", "--text", "body", "-k", "3", "--restarts", "2", "--no-report", "--out")
+
+
+@pytest.fixture(scope="module")
+def stream_run(tmp_path_factory):
+    """A folder of a stream, and its file, which all tests may read."""
+    home = tmp_path_factory.mktemp("stream")
+    table = write_csv(home / "posts.csv", posts(60))
+    said = CliRunner().invoke(main, ["cluster", str(table), *STREAM, str(home / "run")])
+    assert said.exit_code == 0, said.stderr
+    return home / "run", table
+
+
+EDITS = {
+    "called": lambda told: told.pop("called"),
+    "an id": lambda told: told["stream"].update(id="nothing"),
+    "a list": lambda told: told["stream"]["states"][-1]["counts"]["since"].pop(),
+    "a name": lambda told: told["stream"]["states"][-1]["names"].append("more"),
+    "a group": lambda told: told["stream"]["states"][-1]["counts"].update(faded=[9]),
+    "a setting": lambda told: told["arguments"].pop("date"),
+    "a number": lambda told: told["stream"]["states"][-1]["counts"].update(since=[2**63] * 3),
+    "states": lambda told: told["stream"].update(states=[]),
+}
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_a_stream_whose_record_was_edited(what, stream_run, tmp_path, coem):
+    run = shutil.copytree(stream_run[0], tmp_path / "run")
+    told = read_json(run / "run.json")
+    EDITS[what](told)
+    (run / "run.json").write_text(json.dumps(told), encoding="utf-8")
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    said = coem("cluster", stream_run[1], *STREAM, run, code=1).stderr
+    assert str(run / "run.json") in said
+    assert "should not happen" not in said
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+
+
+def test_a_record_without_what_has_a_default(stream_run, tmp_path, coem):
+    run = shutil.copytree(stream_run[0], tmp_path / "run")
+    edit(run, written={})
+    coem("cluster", stream_run[1], *STREAM, run)

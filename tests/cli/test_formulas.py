@@ -57,8 +57,9 @@ def test_other_verbs_read_a_safe_run_as_a_plain_one(here, coem):
     coem("cluster", table, *FIT[:-1], "plain")
     coem("cluster", table, *FIT[:-1], "safe", "--safe-csv")
     plain, safe = (labels_by_id(here / name) for name in ("plain", "safe"))
-    assert plain == safe
-    assert len(safe) == 30
+    assert plain.ids.equals(safe.ids)
+    assert plain.codes.tolist() == safe.codes.tolist()
+    assert len(safe.ids) == 30
     for group in range(3):
         coem("name", "safe", f"{group}==GROUP({group})")
     told = json.loads(coem("compare", "plain", "safe", "--json").stdout)
@@ -87,3 +88,31 @@ def test_names_of_groups_are_counted_once(hostile, here, coem):
         for cell in row.values()
     ]
     assert f"{sum(cell.startswith(('=', '@')) for cell in cells)} cells begin like" in told
+
+
+def test_names_that_are_given_later_are_told_of(hostile, here, coem):
+    coem("cluster", hostile, *FIT, "--safe-csv")
+    assert "formula" not in coem("name", "out", "0==1+1").stderr
+    coem("cluster", hostile, *FIT[:-1], "plain")
+    found = sum(
+        cell.startswith(("=", "@"))
+        for name in ("assignments", "clusters")
+        for row in rows_of(here / "plain" / f"{name}.csv")
+        for cell in row.values()
+    )
+    told = coem("name", "plain", "0==1+1").stderr
+    assert "cells begin like formulas in .csv output" in told
+    assert int(told.partition(" cells begin")[0].split()[-1]) > found
+
+
+def test_a_stream_is_told_of(hostile, here, coem):
+    stream = (*FIT[:-1], "stream", "--stream")
+    told = coem("cluster", hostile, *stream).stderr
+    assert "2 cells begin like formulas in .csv output" in told
+    refused = coem("cluster", hostile, *stream, "--safe-csv", code=1).stderr
+    assert "was not asked for when the stream stream began" in refused
+    told = coem("cluster", hostile, *FIT[:-1], "safe", "--stream", "--safe-csv").stderr
+    assert "formula" not in told
+    ids = [row["id"] for row in rows_of(here / "safe" / "assignments.csv")]
+    assert ids[:3] == ["'=cmd|' /C calc'!A0", "'@user", "-3.5"]
+    assert "formula" not in coem("cluster", hostile, *FIT[:-1], "safe", "--stream").stderr

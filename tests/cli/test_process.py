@@ -1,5 +1,6 @@
 """The process that the program runs in: streams, signals, and places to write to."""
 
+import json
 import os
 import signal
 import stat
@@ -9,7 +10,7 @@ import threading
 
 import pytest
 
-from coem import recipes
+from coem import Corpus, recipes
 
 from .conftest import read_json
 
@@ -131,6 +132,31 @@ def test_a_file_that_was_written_is_told_of(table, coem):
     arguments = ("name", "out", "0=Sea")
     told = signalled("coem.recipes.record.write_names", signal.SIGHUP, *arguments, cwd=table.parent)
     assert told == (129, [f"coem: stopped; {os.path.join('out', 'names.json')} was written"])
+
+
+def test_rows_that_were_appended_are_told_of(table, coem):
+    coem("ingest", table, "--text", "body", "--out", "corpus")
+    rows = table.read_text().splitlines()
+    (table.parent / "more.csv").write_text("\n".join([rows[0], *(f"new {r}" for r in rows[1:])]))
+    arguments = ("ingest", "more.csv", "--out", "corpus", "--append")
+    told = signalled("coem.recipes.ingesting.check_appended", 15, *arguments, cwd=table.parent)
+    assert told == (143, ["coem: stopped; nothing was written"])
+    told = signalled("coem.recipes.ingest", signal.SIGTERM, *arguments, cwd=table.parent)
+    assert told == (143, ["coem: stopped; corpus was written"])
+    assert len(Corpus(table.parent / "corpus")) == 2 * (len(rows) - 1)
+
+
+def test_pages_that_were_filled_are_told_of(tmp_path):
+    (tmp_path / "other.md").write_text("no place")
+    (tmp_path / "paper.md").write_text("<!-- result figure-1 -->\n<!-- end -->\n")
+    found = tmp_path / "results" / "paper" / "figure-1"
+    found.mkdir(parents=True)
+    verdict = {"quick": False, "claims": [], "title": "A", "verdict": "holds", "trials": 1}
+    (found / "verdict.json").write_text(json.dumps(verdict))
+    (found / "table.csv").write_text("k\n3\n")
+    where = "coem.experiments.pages.fill_pages"
+    told = signalled(where, signal.SIGTERM, "reproduce", "--pages", ".", cwd=tmp_path)
+    assert told == (143, ["coem: stopped; paper.md was written"])
 
 
 # Ctrl-C comes when a module is looked for, and no other is loaded after that.

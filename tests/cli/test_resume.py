@@ -18,11 +18,12 @@ VERBS = {
     "segment": ("--text", "body", "-k", "3", "--restarts", "2", "--max-iter", "5"),
 }
 
-# Sends itself a signal in a round, and writes the state only if it is asked to.
+# Sends itself a signal in a round, and writes the state only if it is asked to. The round waits for
+# the handler: it runs in the main thread, and fits in other threads could end before it.
 SIGNALLED = """
-import os, signal, sys
+import os, signal, sys, time
 from coem.cli import main
-from coem.io import checkpoint
+from coem.io import checkpoint, stopping
 from coem.records import watch
 
 number, left = int(sys.argv.pop(1)), [int(sys.argv.pop(1))]
@@ -32,6 +33,8 @@ def look(record):
     left[0] -= 1
     if left[0] == 0:
         os.kill(os.getpid(), number)
+        while not stopping.asked():
+            time.sleep(0.001)
 
 with watch(look):
     main()
@@ -159,3 +162,13 @@ def test_results_are_written_before_the_state_goes(table, coem, monkeypatch):
     assert "goes on from it" in result.stderr
     coem(*given)
     assert sorted(os.listdir(table.parent)) == ["out", "posts.csv"]
+
+
+@pytest.mark.parametrize("length", [120, 127])
+def test_a_folder_with_a_long_name(length, table, coem):
+    name = "\u00e9" * length
+    how = ("--text", "body", "-k", "3", "--restarts", "2", "--resume")
+    coem("cluster", table, *how, "--out", name)
+    assert sorted(os.listdir(table.parent)) == ["posts.csv", name]
+    coem("ingest", table, "--text", "body", "--out", f"{name[:-1]}c")
+    assert sorted(os.listdir(table.parent)) == ["posts.csv", f"{name[:-1]}c", name]

@@ -107,6 +107,11 @@ BAD = {
     "a row that is none": ({"body": {"rows": [ROW, "ship"]}}, 400, "rows[1]"),
     "an empty row": ({"body": {"row": {}}}, 400, "row"),
     "an object in a row": ({"body": {"row": {"body": {"a": 1}}}}, 400, "row.body"),
+    "lists in lists": (
+        {"body": b'{"row": {"body": ' + b"[" * 900 + b"]" * 900 + b"}}"},
+        400,
+        "row.body",
+    ),
     "a list of lists": ({"body": {"row": {"body": [[1]]}}}, 400, "row.body"),
     "a huge number": ({"body": {"row": {"body": 10**40}}}, 400, "row.body"),
     "half a character": ({"body": b'{"row": {"body": "\\ud800"}}'}, 400, "row.body"),

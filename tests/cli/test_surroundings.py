@@ -150,6 +150,11 @@ def test_settings_of_the_wrong_kind(setting, message, table, coem):
     assert "c.toml" in told
 
 
+def test_settings_that_are_nested_too_deeply(table, coem):
+    (table.parent / "c.toml").write_text(f"k = {'[' * 5000}{']' * 5000}\n")
+    assert "c.toml is no TOML" in coem("cluster", table, "--config", "c.toml", code=2).stderr
+
+
 @pytest.mark.parametrize("among", ["[4, 2]", '"4,2"'])
 def test_numbers_in_a_file(among, table, coem):
     (table.parent / "c.toml").write_text(f'text = "body"\nmax-df = 1\namong = {among}\n')

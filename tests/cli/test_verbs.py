@@ -15,7 +15,7 @@ import pytest
 
 import coem as library
 from coem.cli._program import VERBS
-from coem.recipes.matching import fates, shared
+from coem.recipes.matching import Assigned, fates, shared
 from coem.report.wording import TRUSTED
 from coem.selection.trust import MEANING
 
@@ -137,6 +137,10 @@ def test_compare_tells_which_group_became_which(finished, table, coem):
     assert [g["into"][0]["group"] for g in same["groups"]] == ["0", "1", "2"]
 
 
+def assigned(labels):
+    return Assigned.of([([*labels], [*labels.values()])])
+
+
 def test_fates_of_groups():
     letters = {"a": "0" * 10, "b": "1" * 10, "c": "2" * 10, "d": "3" * 9, "e": "4" * 8}
     before = {f"{k}{i}": label for k, v in letters.items() for i, label in enumerate(v)}
@@ -145,14 +149,14 @@ def test_fates_of_groups():
     after |= {f"d{i}": "pqr"[i % 3] for i in range(9)}
     after |= {f"e{i}": "xyyx"[i % 4] for i in range(8)}
     del after["a9"]
-    common = shared(before, after)
+    common = shared(*(assigned(labels) for labels in (before, after)))
     assert common.n_rows == 46
     told = [(fate, [common.second[j] for j in places]) for fate, places in fates(common)]
     assert told[0] == ("recurs", ["x"])
     assert [told[1], told[2]] == [("merged", ["y"])] * 2
     assert (told[3][0], sorted(told[3][1])) == ("split", ["p", "q", "r"])
     assert told[4] == ("scattered", ["x"])
-    strangers = shared({"a": "0"}, {"b": "0"})
+    strangers = shared(assigned({"a": "0"}), assigned({"b": "0"}))
     assert fates(strangers) == [("gone", [])]
 
 

@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
+import coem.estimators._sphere_fit as sphere_fit
+import coem.latent.stored as stored_rows
 import coem.row_store as module
 from coem import (
     AspectModel,
     MixtureClassifier,
     MixtureClusterer,
     MultiViewAgglomerative,
+    SphericalKMeans,
     TrafficModel,
 )
 from coem.selection import choose_k, doctor, stability
@@ -68,3 +71,28 @@ def test_functions_of_selection_load_a_corpus_or_refuse_it(corpus, monkeypatch):
     ):
         with pytest.raises(ValueError, match=r"needs all rows in memory.*sample"):
             call()
+
+
+def test_methods_that_need_all_rows_load_a_corpus(tmp_path, monkeypatch):
+    views = views_of("words")
+    corpus = stored(tmp_path / "corpus", views)
+    one, other = (MixtureClassifier().fit(X, groups()) for X in (views, corpus))
+    loo = one.leave_one_out(views, groups())
+    np.testing.assert_allclose(other.leave_one_out(corpus, groups()), loo, atol=1e-5)
+    model = MixtureClusterer(K, random_state=0, max_iter=2).fit(corpus)
+    gains = [model.start_batches(X).gain_over_one(X) for X in (views, corpus)]
+    np.testing.assert_array_equal(*gains)
+    monkeypatch.setattr(module, "MOST_IN_MEMORY", 1000)
+    with pytest.raises(ValueError, match="this method needs all rows in memory"):
+        other.leave_one_out(corpus, groups())
+
+
+@pytest.mark.parametrize("init", ["rows", "k-means++", "spherical"])
+def test_more_components_than_the_sample_has_rows_are_refused(corpus, monkeypatch, init):
+    monkeypatch.setattr(stored_rows, "SAMPLE", 40)
+    monkeypatch.setattr(sphere_fit, "SAMPLE", 40)
+    with pytest.raises(ValueError, match=r"sample of 40 of the 420 rows.* init='random'"):
+        MixtureClusterer(60, init=init).fit(corpus)
+    assert len(MixtureClusterer(60, init="random", max_iter=1, tol=0).fit(corpus).labels_) == 420
+    with pytest.raises(ValueError, match=r"sample of 40 rows, too few for n_clusters=60"):
+        SphericalKMeans(60).fit(corpus)

@@ -16,7 +16,7 @@ from coem.cli import main
 from coem.io.row_blocks import row_blocks
 from coem.io.table_parts import write_tables
 from coem.io.tables import read_table, write_table
-from coem.recipes import corpora, ingesting
+from coem.recipes import corpora, ingesting, topics_of
 from coem.recipes import in_parts as few_rows
 from coem.recipes.corpora import Ids
 from coem.recipes.in_parts import Few, labelled_few
@@ -227,7 +227,20 @@ def test_names_and_merges_are_on_all_rows(large):
     assert "'First' of run is now" in later.output
 
 
-def test_what_needs_all_rows_is_refused_before_any_work(large):
+def test_topics_are_found_in_memory(corpus, monkeypatch):
+    program("topics", "posts", "-k", 3, "--out", "one")
+    monkeypatch.setattr(corpora, "MOST", 10)
+    program("topics", "posts", "-k", 3, "--out", "two")
+    for name in FILES:
+        with open(f"one/{name}", "rb") as one, open(f"two/{name}", "rb") as two:
+            assert one.read() == two.read(), name
+    program("predict", "two", "posts", "--out", "again.csv")
+    program("name", "two", "1=First")
+    program("report", "two", "--out", "page.html")
+
+
+def test_what_needs_all_rows_is_refused_before_any_work(large, monkeypatch):
+    monkeypatch.setattr(topics_of, "MOST_IN_MEMORY", 10)
     with pytest.raises(
         ValueError, match=r"the aspect model needs all rows in memory, .* coem cluster"
     ):
@@ -446,7 +459,7 @@ ROOM = 46 << 20  # bytes beside what the process has after its imports; the view
 CHILD = """
 import resource, sys
 from coem import cluster
-from coem.recipes import corpora
+from coem.recipes import corpora, topics_of
 
 corpora.SHOWN, corpora.LEAST_SHOWN = 300, 1
 corpora.MOST = 1000

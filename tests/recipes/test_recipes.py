@@ -362,6 +362,7 @@ def test_warnings_stay_warnings(files):
     [
         ("cluster", {"k": 0}, "k must be an integer of 1 or more, got 0"),
         ("cluster", {"restarts": 1}, "restarts must be an integer of 2 or more"),
+        ("cluster", {"restarts": 2**31}, "restarts must be at most 10,000"),
         ("cluster", {"seed": None}, "seed must be an integer of 0 or more"),
         ("cluster", {"max_length": -1}, "max_length must be a number of 0 or more"),
         ("cluster", {"method": "ward"}, "method must be one of 'em', 'k-means', got 'ward'"),

@@ -281,7 +281,13 @@ def test_rows_go_to_stdout_as_json(tmp_path):
 
 def test_options_of_no_use_are_refused_before_any_work(tmp_path):
     file = write_lines(tmp_path / "posts.jsonl", TABLES[:1])
-    for option in (["--label", "body"], ["--full"], ["--strict"], ["--format", "jsonl"]):
+    for option in (
+        ["--label", "body"],
+        ["--full"],
+        ["--strict"],
+        ["--format", "jsonl"],
+        ["--resume"],
+    ):
         said = program("cluster", file, "--stream", *option, "--out", tmp_path / "g", code=2)
         assert "--stream: " in said.stderr
     assert "--batch is for --stream" in program("cluster", file, "--batch", "5", code=2).stderr
@@ -393,3 +399,25 @@ def test_two_calls_cannot_go_on_with_one_stream_at_once(tmp_path):
     assert len(list(first)) == 1
     assert len(list(coem.stream([posts(9, OLD, 49)], out=out, **HOW))) == 1
     assert len(labels_in(out).splitlines()) == 1 + 40 + 9 + 9
+
+
+def test_columns_of_later_batches_hold_what_they_held(tmp_path, monkeypatch):
+    """A batch of few rows does not say what its columns are: the first batch does."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"v{p['id']}.0,{p['body']},{i % 5}.5" for i, p in enumerate(posts(60, OLD))]
+    how = {**HOW, "views": {"price": "price:number"}}
+    first, second = ("id,body,price\n" + "\n".join(r) + "\n" for r in (rows, ["1.10,2024,n/a"]))
+    Path("a.csv").write_text(first)
+    Path("b.csv").write_text(second)
+    Path("c.jsonl").write_text('{"id": "x", "body": 7, "price": 1}\n')
+    list(coem.stream("a.csv", out="s", **how))
+    ids = [
+        batch.ids for name in ("b.csv", "c.jsonl") for batch in coem.stream(name, out="s", **how)
+    ]
+    assert [i for (i,) in ids] == ["1.10", "x"]
+    Path("d.csv").write_text("id,body,price\n1,ship,2\n2,ship,cheap\n")
+    done = CliRunner().invoke(
+        main,
+        ["cluster", "d.csv", "--stream", "--out", "s", *OPTIONS, "--view", "price=price:number"],
+    )
+    assert "d.csv, row 3, view 'price': 'cheap'" in done.output

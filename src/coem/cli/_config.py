@@ -40,7 +40,7 @@ def read_config(context: click.Context, parameter: click.Parameter, value: str |
 
     try:
         settings = tomllib.loads(Path(value).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise click.BadParameter(f"{value} is no TOML: {error}") from None
     verb = context.info_name or ""
     others = OTHERWISE.get(verb, set())

@@ -21,7 +21,9 @@ def state_of(options: dict[str, Any], target: Path | None) -> Path | None:
         return Path(options["checkpoint"])
     if target is None or not options.get("resume"):
         return None
-    return target.parent / f".{target.name}.{HIDDEN}"
+    from coem.stored import stem_of
+
+    return target.parent / f".{stem_of(target.name)}.{HIDDEN}"
 
 
 @contextmanager

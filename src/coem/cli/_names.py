@@ -47,7 +47,7 @@ def keep(run: Path, naming: Any, talk: Talk, options: dict[str, Any]) -> None:
     except (ValueError, OSError, ImportError) as error:
         talk.note(f"note: the tables and the page of {run} are as they were: {error}")
         return
-    rewrite(run, again, naming)
+    talk.formulas(rewrite(run, again, naming))
 
 
 def _told(
@@ -86,10 +86,11 @@ def _groups(run: Path, *about: Any) -> dict[str, Any]:
     import numpy as np
 
     from coem.cli.report import story_again
-    from coem.recipes.matching import read_assignments
+    from coem.recipes.matching import assignments
 
-    found = read_assignments(run).column("trust").to_pylist()
-    trust = np.array([np.nan if x in (None, "") else float(x) for x in found])
+    tables = (table.column("trust").to_pylist() for table in assignments(run, "trust"))
+    parts = [np.array([np.nan if x in (None, "") else float(x) for x in part]) for part in tables]
+    trust = np.concatenate(parts)
     story, rows = story_again(*about)
     return {"story": story, "rows": rows, "columns": {"trust": trust}}
 
@@ -137,11 +138,13 @@ TOLD = {"stream": _stream, "cluster": _groups, "topics": _topics, "segment": _se
 def listed(run: Path, naming: Any, talk: Talk) -> tuple[str, list[dict[str, Any]]]:
     """Return the groups of a run with their names, in words and as data."""
     from coem.cli import _models
-    from coem.recipes.matching import labels_by_id
+    from coem.recipes.matching import assignments
     from coem.recipes.run_file import TABLES, read_run
 
     _models.tell_changes(run, read_run(run), talk, TABLES)
-    sizes = Counter(labels_by_id(run).values())
+    sizes = Counter[str]()
+    for part in assignments(run, "label"):
+        sizes.update({str(n["values"]): n["counts"] for n in part["label"].value_counts().tolist()})
     groups = [g for g in range(len(naming.own)) if naming.into[g] == g]
     data = [
         {

@@ -83,7 +83,7 @@ config_option = click.option(
 
 
 class RunPath(click.Path):
-    """A run or a model file; what a killed process moved away is put back."""
+    """A run, a corpus or a file; what a killed process moved away is put back."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path."""
@@ -98,7 +98,7 @@ class RunPath(click.Path):
 RUN_FOLDER = RunPath(exists=True, file_okay=False, path_type=Path)
 RUN_OR_MODEL = RunPath(exists=True, path_type=Path)
 
-source_argument = click.argument("source", metavar="FILE", type=click.Path(path_type=str))
+source_argument = click.argument("source", metavar="FILE", type=RunPath(path_type=str))
 
 reading_options = options(
     click.option("--encoding", help="Encoding of the file. [UTF-8, what is marked, or guessed]"),

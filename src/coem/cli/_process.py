@@ -125,11 +125,15 @@ def stopping_after_rounds(say: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, before[number] or signal.SIG_DFL)
 
 
-def will_write(*paths: Path) -> None:
-    """Say what a verb is about to write, so that it can be told later if that was done."""
+def will_write(*paths: Path, by: str = "") -> None:
+    """Say what a verb is about to write, so that it can be told later if that was done.
+
+    If a folder stays the same and gets more files, `by` is the file in it that is replaced last.
+    """
     context = click.get_current_context(silent=True)
     if context is not None:
-        context.meta.setdefault(TARGETS, {}).update({path: _known_by(path) for path in paths})
+        known = {path: (path / by, _known_by(path / by)) for path in paths}
+        context.meta.setdefault(TARGETS, {}).update(known)
 
 
 def written(context: click.Context) -> str:
@@ -140,7 +144,7 @@ def written(context: click.Context) -> str:
     if STOPPED in context.meta:
         return str(context.meta[STOPPED])
     targets = context.meta.get(TARGETS, {}).items()
-    done = [str(path) for path, before in targets if _known_by(path) not in (None, before)]
+    done = [str(path) for path, (by, before) in targets if _known_by(by) not in (None, before)]
     if not done:
         return f"nothing was written{go_on(context)}"
     return f"{enumerated(done)} {'was' if len(done) == 1 else 'were'} written"

@@ -124,7 +124,10 @@ def fail(error: Exception, place: Callable[[int], str] | None, more: str = "") -
     `place` says where a row is in a file.
     """
     if isinstance(error, MemoryError):
-        text = "there is not enough memory; use fewer rows, or --max-features for fewer words"
+        text = (
+            "there is not enough memory; use fewer rows, or fewer words with --max-features (for a "
+            "corpus: of coem ingest)"
+        )
     elif isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         hint = f"; {HINTS[error.errno]}" if error.errno in HINTS else ""

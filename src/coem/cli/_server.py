@@ -3,6 +3,7 @@
 import hmac
 import json
 import math
+import reprlib
 import socket
 import threading
 import time
@@ -90,7 +91,7 @@ def _check_row(row: Any, place: str, kinds: dict[str, type | None]) -> None:
             _check_text(value, where)
         if kind is dict:
             fix = "send a text, a number, true or false, a list of texts or of numbers, or null"
-            raise _bad(f"a column has no values such as {value!r:.40}", where, fix)
+            raise _bad(f"a column has no values such as {reprlib.repr(value):.40}", where, fix)
         known = kinds.get(name)
         if kind is not None and known not in (None, kind):
             wrong = f"column {name:.80} has values of different kinds"
@@ -118,7 +119,7 @@ def _kind(value: Any) -> type | None:
     if isinstance(value, int | float):
         return float if abs(value) < 2**63 else dict
     if isinstance(value, list):
-        kinds = {_kind(item) for item in value}
+        kinds = {dict if isinstance(item, list) else _kind(item) for item in value}
         return list if len(kinds) < 2 and kinds <= {str, float} else dict
     return dict
 

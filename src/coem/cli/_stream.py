@@ -14,6 +14,8 @@ ALONE = {
     "names_from": "--names-from is for a new grouping; groups of a stream keep their names",
     "encoder": "--encoder cannot be kept between two calls",
     "full": "--full would put all documents on the page; a stream shows the latest",
+    "resume": "the same call goes on without --resume",
+    "checkpoint": "--out keeps the state of a stream; leave --checkpoint out",
 }
 
 stream_option = click.option(
@@ -44,15 +46,21 @@ def run(options: dict[str, Any], talk: Talk) -> None:
     settings = {name: v for name, v in options.items() if name not in _recipes.OWN | ALONE.keys()}
     pages = {"report": not options["no_report"], "safe_csv": options["safe_csv"]}
     where = {"out": out, "batch": options["batch"], "force": options["force"]}
+    n_formulas = 0
     try:
         for found in stream(options["source"], **where, **pages, **settings, listener=talk):
+            n_formulas += _formulas([str(name) for name in found.ids])
             if talk.as_json:
                 talk.result("", _as_data(found))
     except KeyboardInterrupt:
         _stopped(out)
         raise
+    groups = _groups(out)
+    names = [str(group["name"]) for group in groups]
+    talk.formulas(0 if _is_safe(out) else n_formulas + _formulas(names))
     if not talk.as_json:
-        talk.result(_groups(out), None)
+        rows = [[int(g["label"]), int(g["size"]), int(g["since"]), g["name"]] for g in groups]
+        talk.result(table(["group", "documents", "since batch", "name"], rows), None)
     note = "" if options["no_report"] else f", the page is {out / 'report.html'}"
     talk.note(f"results in {out}{note}; the same call goes on with documents that come later")
 
@@ -98,12 +106,26 @@ def _as_data(found: Any) -> dict[str, Any]:
     }
 
 
-def _groups(out: Path) -> str:
-    """Return the table of the groups that is printed at the end."""
+def _groups(out: Path) -> list[dict[str, Any]]:
+    """Return the groups, the largest first, as their table has them."""
     from coem.io.tables import read_table
     from coem.recipes.run_file import CLUSTERS
 
     data = read_table(out / CLUSTERS).data.to_pylist()
-    groups = sorted(data, key=lambda row: -int(row["size"]))
-    rows = [[int(g["label"]), int(g["size"]), int(g["since"]), g["name"]] for g in groups]
-    return table(["group", "documents", "since batch", "name"], rows)
+    return sorted(data, key=lambda row: -int(row["size"]))
+
+
+def _formulas(cells: list[str]) -> int:
+    """Return how many cells a spreadsheet would run."""
+    import pyarrow as pa
+
+    from coem.io.formulas import n_formulas
+
+    return n_formulas(pa.table({"cell": pa.array(cells, pa.string())}))
+
+
+def _is_safe(out: Path) -> bool:
+    """Return whether the tables of a stream have apostrophes before formulas, as it began."""
+    from coem.recipes.run_file import read_run
+
+    return bool(read_run(out)["written"].get("safe_csv", False))

@@ -99,9 +99,7 @@ def _figures(
 # -- which group became which -------------------------------------------------------------------
 
 
-def _became(
-    runs: tuple[Path, ...], labels: list[dict[str, str]], i: int
-) -> tuple[str, dict[str, Any]]:
+def _became(runs: tuple[Path, ...], labels: list[Any], i: int) -> tuple[str, dict[str, Any]]:
     """Return which group of a run became which of the next one, in words and as data."""
     from coem.recipes.matching import fates, names_by_label, shared
 
@@ -217,13 +215,12 @@ def _maximised(run: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _pair(runs: tuple[Path, ...], labels: list[dict[str, str]], i: int, j: int) -> list[Any]:
+def _pair(runs: tuple[Path, ...], labels: list[Any], i: int, j: int) -> list[Any]:
     """Return how far two runs agree."""
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-    shared = [name for name in labels[i] if name in labels[j]]
-    if not shared:
+    a, b = labels[i].beside(labels[j])
+    if not len(a):
         return [str(runs[i]), str(runs[j]), 0, None, None]
-    a, b = [labels[i][name] for name in shared], [labels[j][name] for name in shared]
     scores = float(adjusted_rand_score(a, b)), float(normalized_mutual_info_score(a, b))
-    return [str(runs[i]), str(runs[j]), len(shared), *scores]
+    return [str(runs[i]), str(runs[j]), len(a), *scores]

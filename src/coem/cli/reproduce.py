@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from coem.cli._options import talk_options
-from coem.cli._process import STOPPED
+from coem.cli._process import STOPPED, will_write
 from coem.cli._talk import Talk, table
 
 EXAMPLE = """\b
@@ -70,6 +70,7 @@ def command(wanted: tuple[str, ...], listing: bool, pages: Path | None, **option
 def _fill(pages: Path, talk: Talk) -> None:
     from coem.experiments.pages import fill_pages
 
+    will_write(*sorted(pages.glob("*.md")))
     changed = [page.name for page in fill_pages(pages)]
     talk.result(f"pages that changed: {', '.join(changed) or 'none'}", {"changed": changed})
 

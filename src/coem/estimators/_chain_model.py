@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coem.checks import check_choice, check_number
+from coem.engine.dask_rows import DaskRows
 from coem.estimators._restarts import RestartFit
-from coem.input import read_rows, read_views
+from coem.input import is_lazy, read_rows, read_views, refuse_blocks
 from coem.kernels import threads
 from coem.latent.chain import Chain, ChainStats, ChainTheta
 from coem.latent.fitted_chain import FittedChain
@@ -117,6 +118,13 @@ class ChainModel(RestartFit, ABC):
 
     def _views(self, X: Any, lengths: Any, *, reset: bool) -> tuple[Views | RowStore, Array]:
         """Return the rows of all sequences, and where the sequences begin."""
+        if is_lazy(X) or isinstance(X, DaskRows):
+            raise ValueError(
+                f"X is a dask collection, and {type(self).__name__} takes sequences in memory or "
+                "in a corpus: pass dask.compute(X)[0], or write a corpus and open it; both work "
+                'with engine="dask"'
+            )
+        refuse_blocks(X, type(self).__name__)
         rows, offsets = read_sequences(X, lengths)
         if isinstance(rows, RowStore):
             return read_rows(self, rows, reset=reset), offsets

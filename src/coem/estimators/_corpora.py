@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from coem.input import refuse_blocks
 from coem.row_store import MOST_IN_MEMORY, RowStore
 from coem.typing import Array
 from coem.views import Views
@@ -43,7 +44,8 @@ def over_shards(rows: Views | RowStore, work: Callable[[Views], Array]) -> Array
 
 
 def refuse_corpus(X: Any, method: str) -> None:
-    """Raise if `X` is a corpus, of which `method` takes one shard after the other."""
+    """Raise if `X` is a corpus or has blocks of dask, which `method` takes one after the other."""
+    refuse_blocks(X, method)
     if isinstance(X, RowStore):
         raise ValueError(
             f"{method} takes one batch of rows, and a corpus is many: call it for each shard, "

@@ -1,5 +1,6 @@
 """Register the estimators with model files, and check models that are loaded."""
 
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
@@ -18,13 +19,16 @@ from coem.estimators.pooled import PooledClassifier
 from coem.estimators.spherical import SphericalKMeans
 from coem.estimators.traffic import TrafficModel
 from coem.families.base import AnyFamily, Family
+from coem.families.mixture_of import MixtureOfTheta
 from coem.io.loaded import is_dict_of, is_table_of, need, widths_of
 from coem.io.packing import flat_theta
 from coem.io.registry import register
+from coem.kernels.sparse_sums import SparseSums
 from coem.kernels.sparse_tables import SparseTable
 from coem.online import Running
 from coem.protocols import AdditiveLatent
 from coem.records import Records
+from coem.stats import Stats
 from coem.typing import Theta
 
 
@@ -99,10 +103,38 @@ def _check_stats(
     need(finite and min(numbers) > 0, what)
     need(len(running.stats) == latent.n_turns, what)
     for turn, stats in enumerate(running.stats):
+        _check_sizes(stats, theta, what)
         new = latent.estimate(stats, theta, turn)
         shapes = [[part.shape for part in flat_theta(t.of_views)] for t in (theta, new)]
         need(shapes[0] == shapes[1], what)
     return list(running.stats)
+
+
+def _check_sizes(stats: Any, theta: Any, what: str) -> None:
+    """Raise if statistics have longer axes than the parameters of their views.
+
+    An M step on arrays that do not fit could take any memory: it makes products of their axes.
+    """
+    views = stats.views
+    need(isinstance(views, tuple) and len(views) == len(theta.of_views), what)
+    for own, of_view in zip(views, theta.of_views, strict=True):
+        parts = flat_theta((of_view,))
+        k = of_view[0].size if isinstance(of_view, MixtureOfTheta) else len(parts[0])
+        longest = max(k, *(part.shape[-1] for part in parts))
+        for part in _parts_of(own):
+            need(part is None or isinstance(part, np.ndarray | SparseSums | Real), what)
+            rows, *columns = np.shape(part) or (1,)
+            need(rows <= k and max(columns, default=0) <= longest, what)
+
+
+def _parts_of(stats: Any) -> Iterator[Any]:
+    """Yield what the statistics of coem's families consist of; those of others are their own."""
+    if isinstance(stats, Stats):
+        own = type(stats).__module__.startswith("coem.")
+        for part in vars(stats).values() if own else ():
+            yield from _parts_of(part)
+    else:
+        yield stats
 
 
 def check_chain(model: HiddenMarkovModel) -> None:
@@ -110,12 +142,12 @@ def check_chain(model: HiddenMarkovModel) -> None:
     if not hasattr(model, "theta_"):
         return
     widths, k = widths_of(model), model.n_components
-    model._check_params()
     need(is_table_of(model.weights_, k), "weights_")
     tables = {"startprob_": (model.startprob_, (k,)), "transmat_": (model.transmat_, (k, k))}
     for name, (table, shape) in tables.items():
         need(is_table_of(table, *shape) and table.dtype == np.float64, name)
         need(np.allclose(table.sum(axis=-1), 1) and table.min() >= 0, name)
+    model._check_params()  # makes tables of as many components as there are in these
     need(isinstance(model.beta_, Real) and 0 < model.beta_ <= 1, "beta_")
     _check_thetas(model, widths, k)
     for stats in _check_stats(model._stats, model._chain(), model._theta()):

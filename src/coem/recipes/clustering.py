@@ -85,8 +85,8 @@ def cluster(
     Parameters
     ----------
     table : table or path
-        A pandas or polars DataFrame, a pyarrow Table, a list of dicts, a dict of lists, or the
-        name of a file or folder that `coem.io.tables.read_table` reads.
+        A pandas or polars DataFrame, a pyarrow Table, a list of dicts, a dict of lists, the name
+        of a file or folder that `coem.io.tables.read_table` reads, or a corpus or its folder.
     text : str or list of str, optional
         The columns of the text; several make one view, "text".
     views : dict, optional

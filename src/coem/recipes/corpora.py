@@ -1,6 +1,7 @@
 """A corpus in the place of a table: its documents, what was decided when it was made, its views."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -24,7 +25,7 @@ DECIDED = {
     "ngrams": NGRAMS,
 }
 READING = {"encoding": None, "delimiter": None, "sheet": None, "skip_bad": False, "plain": False}
-MOST = 1 << 32  # bytes of views that are loaded; a larger corpus is read a part at a time
+MOST = 1 << 30  # bytes of views; verbs that can read a larger corpus a part at a time do so
 SHOWN = 20_000  # rows of such a corpus that stand for all where all would not fit in memory,
 MOST_SHOWN = 1 << 30  # and the bytes that their views take at most, about
 LEAST_SHOWN = 1000
@@ -74,6 +75,18 @@ def label_in(label: str | None, corpus: Corpus) -> str | None:
     return label
 
 
+def as_path(table: Any) -> Any:
+    """Return the folder of a corpus that somebody has opened; anything else as it is."""
+    if not isinstance(table, Corpus):
+        return table
+    if type(table) is not Corpus or table.max_length or table.views != table.manifest.views:
+        raise ValueError(
+            f"{table.path}: a recipe takes a corpus with the views that coem ingest made, as they "
+            "are; give it coem.open_corpus of the folder"
+        )
+    return table.path
+
+
 def reader_of(corpus: Corpus) -> Any:
     """Return what made the views of a corpus."""
     if corpus.text_views is None:
@@ -99,16 +112,22 @@ def goes_in_parts(corpus: Corpus) -> bool:
     return corpus.n_bytes > MOST
 
 
-def rows_of(corpus: Corpus, reader: Any, listener: Listener, rows: Array | None = None) -> Any:
+def rows_of(
+    corpus: Corpus,
+    reader: Any,
+    listener: Listener,
+    rows: Array | None = None,
+    *,
+    in_parts: bool,
+) -> Any:
     """Return the rows that models are fitted to: all in memory, or the corpus itself.
 
-    This is the one place that decides it. `rows` are the numbers of those that are wanted, if they
-    are some; they are loaded.
+    `rows` are the numbers of those that are wanted, if they are some; they are loaded.
     """
     if rows is not None:
         return reader.fit_counts(corpus.take(rows))
-    if not goes_in_parts(corpus):
-        return reader.fit_counts(corpus.load(MOST, what="this verb"))
+    if not in_parts:
+        return reader.fit_counts(corpus.load(what="this verb"))
     listener.note(
         f"{corpus.path} has {corpus.n_bytes / 1e9:.1f} GB of views, and is read a part at a time"
     )
@@ -121,16 +140,12 @@ def shown_rows(corpus: Corpus) -> Array:
     return corpus.sample(min(SHOWN, max(room, LEAST_SHOWN)))
 
 
-class Ids(Sequence[str]):
-    """What the rows of a corpus are called; no string of them is kept in memory."""
+class Called(Sequence[str], ABC):
+    """What very many rows are called, in their order; no string of them is kept in memory."""
 
-    def __init__(self, table: Any, column: str | None) -> None:
-        self._size = table.num_rows
-        self._column = None if column is None else table.column(column)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self._size
+    @abstractmethod
+    def _some(self, lo: int, hi: int) -> list[str]:
+        """Return what rows that follow each other are called, one of them at least."""
 
     @overload
     def __getitem__(self, key: int) -> str: ...
@@ -140,14 +155,14 @@ class Ids(Sequence[str]):
     def __getitem__(self, key: int | slice) -> str | list[str]:
         """Return what a row is called, or several rows that follow each other."""
         if isinstance(key, slice):
-            lo, hi, _ = key.indices(self._size)
-            return self._some(lo, max(hi - lo, 0))
-        place = range(self._size)[key]
-        return self._some(place, 1)[0]
+            lo, hi, _ = key.indices(len(self))
+            return self._some(lo, hi) if hi > lo else []
+        place = range(len(self))[key]
+        return self._some(place, place + 1)[0]
 
     def __iter__(self) -> Iterator[str]:
         """Yield what the rows are called, one after the other."""
-        for lo in range(0, self._size, AT_A_TIME):
+        for lo in range(0, len(self), AT_A_TIME):
             yield from self[lo : lo + AT_A_TIME]
 
     def __contains__(self, name: object) -> bool:
@@ -161,10 +176,22 @@ class Ids(Sequence[str]):
                 return row
         raise ValueError(f"no row is called {name!r}")
 
-    def _some(self, lo: int, n: int) -> list[str]:
+
+class Ids(Called):
+    """What the rows of a corpus are called."""
+
+    def __init__(self, table: Any, column: str | None) -> None:
+        self._size = table.num_rows
+        self._column = None if column is None else table.column(column)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._size
+
+    def _some(self, lo: int, hi: int) -> list[str]:
         if self._column is None:
-            return [str(i + 1) for i in range(lo, lo + n)]
-        values = self._column.slice(lo, n).to_pylist()
+            return [str(i + 1) for i in range(lo, hi)]
+        values = self._column.slice(lo, hi - lo).to_pylist()
         return ["" if value is None else str(value) for value in values]
 
 

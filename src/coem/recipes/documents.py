@@ -14,7 +14,7 @@ import pyarrow as pa
 from coem.corpus import Corpus
 from coem.io.tables import Table, read_table
 from coem.phrases import first_few
-from coem.recipes.corpora import described, place_of
+from coem.recipes.corpora import as_path, described, place_of
 from coem.recipes.listener import Listener
 from coem.stored import is_corpus
 from coem.text import as_arrow
@@ -55,6 +55,10 @@ class Documents:
         """Return rows that follow each other, in memory."""
         own, rows = self.table.slice(lo, hi - lo), np.arange(lo, hi)
         return replace(self, table=own, ids=list(self.ids[lo:hi]), in_parts=False, rows=rows)
+
+    def loaded(self) -> "Documents":
+        """Return all rows of a corpus, in memory."""
+        return replace(self, ids=list(self.ids), in_parts=False)
 
     @property
     def looked_at(self) -> Any:
@@ -117,6 +121,7 @@ def read_documents(
     """Return the rows of a table, a file or a corpus; `reading` is for `read_source`."""
     if isinstance(table, Documents):
         return table
+    table = as_path(table)
     if is_corpus(table):
         return read_corpus(table, listener, id=id)
     found = read_source(table, **reading)

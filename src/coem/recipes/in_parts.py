@@ -62,7 +62,8 @@ def check_few(k: int, few: Few) -> None:
     if k > filled:
         raise ValueError(
             f"k={k} groups are first looked for in a sample, and it has {filled:,} rows that are "
-            "not empty; ask for fewer"
+            "not empty; ask for fewer, or fit MixtureClusterer(k, init='random') to the corpus in "
+            "Python"
         )
 
 

@@ -1,11 +1,14 @@
 """The groups of two runs, matched by the documents that they share."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from scipy.optimize import linear_sum_assignment
 
 MAJORITY = 0.5  # of the shared documents of a group; more than this is most of them
@@ -87,20 +90,58 @@ def names_by_label(run: Path) -> dict[str, str]:
     path = run / CLUSTERS
     if not path.is_file():
         return {}
-    data = _read(run, path)
+    data = _only(path, _read(run, path), "label", "name")
     labels, names = data.column("label").to_pylist(), data.column("name").to_pylist()
     return {str(label): str(name) for label, name in zip(labels, names, strict=True)}
 
 
-def shared(first: Mapping[str, str], second: Mapping[str, str]) -> Shared:
-    """Return what two runs have in common, from the labels of their documents by id."""
-    names = [sorted(set(labels.values()), key=_order) for labels in (first, second)]
-    places = [{label: i for i, label in enumerate(found)} for found in names]
-    counts = np.zeros((len(names[0]), len(names[1])), dtype=np.int64)
-    for name, label in first.items():
-        if name in second:
-            counts[places[0][label], places[1][second[name]]] += 1
-    return Shared(*names, counts)
+@dataclass(frozen=True, eq=False)
+class Assigned:
+    """The groups of documents by their ids: some bytes for each, and no object of Python.
+
+    Attributes
+    ----------
+    ids : pyarrow.ChunkedArray
+        What the documents are called.
+    labels : list of str
+        The labels of the groups, in order.
+    codes : ndarray of int of shape (n_rows,)
+        The place of the label of each document.
+    """
+
+    ids: Any
+    labels: list[str]
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, parts: Iterable[Sequence[Any]]) -> Self:
+        """Return the groups of documents whose ids and labels come in parts."""
+        ids: list[Any] = []
+        codes, places = [np.empty(0, np.int32)], dict[str, int]()
+        for names, labels in parts:
+            ids += pa.chunked_array([names]).cast(pa.string()).chunks
+            texts = pa.chunked_array([labels]).cast(pa.string()).fill_null("")
+            coded = texts.combine_chunks().dictionary_encode()
+            own = [places.setdefault(label, len(places)) for label in coded.dictionary.to_pylist()]
+            codes.append(np.array(own, np.int32)[coded.indices.to_numpy()])
+        ordered = sorted(places, key=_order)
+        ranks = np.empty(len(places), np.int32)
+        ranks[[places[label] for label in ordered]] = np.arange(len(places))
+        return cls(pa.chunked_array(ids, pa.string()), ordered, ranks[np.concatenate(codes)])
+
+    def beside(self, other: Self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the codes of the documents that are in both, here and there."""
+        rows = pc.index_in(self.ids, value_set=other.ids).combine_chunks()
+        there = np.asarray(rows.is_valid())
+        return self.codes[there], other.codes[rows.drop_null().to_numpy()]
+
+
+def shared(first: Assigned, second: Assigned) -> Shared:
+    """Return what two runs have in common."""
+    k = len(second.labels)
+    here, there = first.beside(second)
+    counts = np.bincount(here.astype(np.int64) * k + there, minlength=len(first.labels) * k)
+    return Shared(first.labels, second.labels, counts.reshape(len(first.labels), k))
 
 
 def _order(label: str) -> tuple[int, int, str]:
@@ -109,28 +150,49 @@ def _order(label: str) -> tuple[int, int, str]:
     return (0, int(label), "") if number else (1, 0, label)
 
 
-def labels_by_id(run: Path) -> dict[str, str]:
-    """Return id -> label of a run."""
-    data = read_assignments(run)
-    ids, labels = data.column("id").to_pylist(), data.column("label").to_pylist()
-    return {str(i): str(label) for i, label in zip(ids, labels, strict=True)}
+def labels_by_id(run: Path) -> Assigned:
+    """Return the groups of the documents of a run."""
+    tables = (table.combine_chunks() for table in assignments(run, "id", "label"))
+    return Assigned.of([column.chunk(0) for column in table.columns] for table in tables)
 
 
-def read_assignments(run: Path) -> Any:
-    """Return the table of the assignments of a run."""
+def assignments(run: Path, *columns: str) -> Iterator[Any]:
+    """Yield some columns of the assignments of a run, a part of the rows at a time."""
+    from coem.io.streams import Reading, Stream
     from coem.recipes.run_file import ASSIGNMENTS
+    from coem.report import Assignments
 
     found = sorted(run.glob(f"{ASSIGNMENTS}.*"))
     if not found:
         raise ValueError(f"{run} has no {ASSIGNMENTS}: it is no folder of a run")
-    return _read(run, found[0])
+    names = [*(own.name for own in fields(Assignments)), "trust"]
+    known = pa.schema([(name, pa.string()) for name in names])  # cells as they are written
+    with TemporaryDirectory() as scratch:
+        for table in Stream([str(found[0])], Path(scratch), Reading(), known):
+            yield _only(found[0], _as_it_was(run, found[0], table), *columns)
+
+
+def _only(path: Path, data: Any, *columns: str) -> Any:
+    """Return some columns of a table of a run, which somebody may have edited."""
+    for name in columns:
+        if name not in data.column_names:
+            raise ValueError(
+                f"{path} has no column {name!r}, which a run writes there; put it back, or run it "
+                "again"
+            )
+    return data.select(columns)
 
 
 def _read(run: Path, path: Path) -> Any:
     """Return a table of a run, without the apostrophes of safe tables."""
-    from coem.io.tables import DELIMITED, as_it_was, read_table
+    from coem.io.tables import read_table
+
+    return _as_it_was(run, path, read_table(str(path)).data)
+
+
+def _as_it_was(run: Path, path: Path, data: Any) -> Any:
+    from coem.io.tables import DELIMITED, as_it_was
     from coem.recipes.run_file import read_run
 
     safe = read_run(run)["written"].get("safe_csv", False) and path.suffix in DELIMITED
-    data = read_table(str(path)).data
     return as_it_was(data) if safe else data

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from coem.io.json_lines import DEEPEST, is_deeper
 from coem.recipes.defaults import FORMATS
 from coem.recipes.names import NAMES
 
@@ -21,7 +22,7 @@ FILES = (MODEL, TRACE, REPORT, RUN, NAMES, *TABLES, *KEPT)
 VERBS = ("cluster", "classify", "topics", "segment", "stream")  # that write such a folder
 SCHEMA = 1
 STILL: dict[str, list[Any]] = {"states": []}  # of a run that is no stream
-LARGEST = 2**63  # of a whole number
+LARGEST = 2**63 - 1  # of a whole number
 
 # What run.json says. A type is a value of it, a set has all values, a tuple is one of several, a
 # list is a list of something, and a dict has fields: those with a ? need not be there, and * stands
@@ -101,6 +102,8 @@ def read_run(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{folder} is no folder of a run: there is no {RUN} in it")
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
+        if is_deeper(told, DEEPEST):
+            raise RecursionError
     except (ValueError, RecursionError) as error:
         said = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise ValueError(f"{path} is damaged: {said}; run it again") from None
@@ -115,7 +118,7 @@ def read_run(folder: Path) -> dict[str, Any]:
             f"{path} is no record of a run: {strange[:80]} is not what a run writes there; undo "
             "what was edited, or run it again"
         )
-    if verb == "stream" and "stream" not in told:
+    if verb == "stream" and not told.get("stream", STILL)["states"]:
         raise ValueError(f"{path} is no record of a stream: its states are missing; start it anew")
     if verb not in VERBS:
         raise ValueError(f"{path} is the record of an unknown verb, {verb!r:.80}; run it again")

@@ -6,14 +6,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from coem.corpus import Corpus
 from coem.io.corpus_writer import CorpusWriter
-from coem.recipes.corpora import shown_rows
+from coem.recipes.corpora import Called, shown_rows
 from coem.recipes.documents import Documents
 from coem.recipes.in_parts import counted
 from coem.recipes.listener import Listener
@@ -26,8 +26,8 @@ from coem.segments import segments_of
 ROWS = "rows"
 
 
-class Names(Sequence[str]):
-    """What the paragraphs of very many documents are called; no string of them is kept.
+class Names(Called):
+    """What the paragraphs of very many documents are called.
 
     With `numbers` it is the name of the document and the number of the paragraph; without, the
     document alone.
@@ -40,19 +40,6 @@ class Names(Sequence[str]):
     def __len__(self) -> int:
         """Return the number of paragraphs."""
         return int(self._ends[-1])
-
-    @overload
-    def __getitem__(self, key: int) -> str: ...
-    @overload
-    def __getitem__(self, key: slice) -> list[str]: ...
-
-    def __getitem__(self, key: int | slice) -> str | list[str]:
-        """Return what a paragraph is called, or several that follow each other."""
-        if isinstance(key, slice):
-            lo, hi, _ = key.indices(len(self))
-            return self._some(lo, hi) if hi > lo else []
-        place = range(len(self))[key]
-        return self._some(place, place + 1)[0]
 
     def _some(self, lo: int, hi: int) -> list[str]:
         first, last = np.searchsorted(self._ends, [lo, hi - 1], side="right").tolist()

@@ -26,6 +26,7 @@ NUMBERS = {
     "max_length": (Real, 0, True),
     "words": (Integral, 1, False),
 }
+MOST_RESTARTS = 10_000
 FLAGS = ("doctor", "multi", "skip_bad", "plain")
 READING = ("encoding", "delimiter", "sheet", "skip_bad", "plain")
 
@@ -36,6 +37,9 @@ def normal(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in settings.keys() & NUMBERS.keys():
         kind, least, optional = NUMBERS[name]
         check_number(name, settings[name], kind, least, optional=optional)
+    restarts = settings.get("restarts", 0)
+    if restarts > MOST_RESTARTS:  # each is kept until all are compared
+        raise ValueError(f"restarts must be at most {MOST_RESTARTS:,}, got {restarts:,}")
     for name in settings.keys() & set(FLAGS):
         check_flag(name, settings[name])
     settings["text"] = _texts(settings["text"])

@@ -1,7 +1,7 @@
 """A corpus that grows, as the source of a stream: the rows that an ingest has appended are new."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -65,7 +65,7 @@ class CorpusSource:
         shard = self._shard_of(self._row - 1)
         return self._row, f"{shard} {self.digests[shard]}".encode()
 
-    def table(self, records: Sequence[Record]) -> tuple[Any, Bad]:
+    def table(self, records: Sequence[Record], texts: Collection[str] = ()) -> tuple[Any, Bad]:
         """Return records that follow each other as a `pyarrow.Table`, and no bad rows."""
         return self.corpus.table(records[0][0] - 1, records[-1][0]), []
 

@@ -99,6 +99,11 @@ class StreamFolder:
                 "folder, or replace it with --force"
             )
         self._check_same(told)
+        if self.written["safe_csv"] and not told["written"].get("safe_csv", False):
+            raise ValueError(
+                f"safe_csv was not asked for when the stream {self.path} began, and rows that are "
+                "written stay as they are; leave it out, or name another folder"
+            )
         now = digest(self.path / MODEL)
         state = next((one for one in told["stream"]["states"] if one["model"] == now), None)
         if state is None:
@@ -107,9 +112,17 @@ class StreamFolder:
                 "anew with --force"
             )
         self._states, self._length = [state], state["length"]
-        self.called, self.written = told["called"], told["written"]
+        try:
+            self.called, self.written = told["called"], self.written | told["written"]
+            groups = self._groups(told, state)
+            groups.check()
+        except (KeyError, TypeError, OverflowError, pa.ArrowException) as error:
+            raise ValueError(
+                f"{self.path / RUN} does not fit the other files of the stream ({error}); put it "
+                "back, or start anew with --force"
+            ) from error
         self._cut()
-        return self._groups(told, state), Inputs(deepcopy(state["inputs"]))
+        return groups, Inputs(deepcopy(state["inputs"]))
 
     def _check_same(self, told: dict[str, Any]) -> None:
         """Refuse to go on with other parameters than those of the first call."""

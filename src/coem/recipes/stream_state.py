@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coem.io.json_lines import as_column
+from coem.io.json_lines import as_column, as_json
+from coem.io.numbers import MISSING
 from coem.recipes.clustering import cluster
 from coem.recipes.dates import dates_of
 from coem.recipes.documents import Documents
@@ -95,11 +96,24 @@ class Groups:
         """The number of groups of the first batch."""
         return self.counts.since.count(1)
 
+    def check(self) -> None:
+        """Raise KeyError or TypeError unless all parts are those of one stream."""
+        counts, k = self.counts, self.model.n_components
+        for each in (self.names, counts.sizes, counts.since, counts.largest):
+            if len(each) != k:
+                raise TypeError(f"a list has {len(each)} items, and there are {k} groups")
+        if not set(counts.faded) <= set(range(k)):
+            raise TypeError("a group that has faded is not there")
+        if self.id_column is not None:
+            self.window.column(self.id_column)
+        for name in {"seed", "date"} - self.settings.keys():
+            raise KeyError(name)
+
     # -- batches -------------------------------------------------------------------------------
 
     def learn(self, table: Any, listener: Listener) -> Batch:
         """Learn from a batch after the first, and assign its documents."""
-        table = with_columns(table, self.window.column_names)
+        table = with_columns(table, self.window.schema)
         ids = self.ids(table, self.counts.n_rows)
         self.window = last(joined([self.window, table]), max(WINDOW, table.num_rows))
         self.counts.waiting += table.num_rows
@@ -268,11 +282,29 @@ def joined(tables: Sequence[Any]) -> Any:
     return pa.table(columns, names=names)
 
 
-def with_columns(table: Any, names: Sequence[str]) -> Any:
-    """Return a table with these columns: others are left out, and missing ones are empty."""
-    there = set(table.column_names)
-    nothing = pa.nulls(table.num_rows, pa.string())
-    return pa.table([table.column(n) if n in there else nothing for n in names], names=list(names))
+def with_columns(table: Any, known: Any) -> Any:
+    """Return a table with the columns of a schema: others are left out, and missing ones empty.
+
+    What is text there is text here, and cells that stand for nothing are null where it has none.
+    """
+    columns = [
+        _as_known(table.column(own.name), own.type)
+        if own.name in table.column_names
+        else pa.nulls(table.num_rows, own.type)
+        for own in known
+    ]
+    return pa.table(columns, names=known.names)
+
+
+def _as_known(column: Any, kind: Any) -> Any:
+    """Return a column as text, or without its words for nothing, as earlier batches have it."""
+    is_text = pa.types.is_string(column.type)
+    if pa.types.is_string(kind):
+        as_is = is_text or pa.types.is_temporal(column.type)
+        return column if as_is else pa.array(map(as_json, column.to_pylist()), kind)
+    if is_text and all(cell is None or cell.strip() in MISSING for cell in column.to_pylist()):
+        return pa.nulls(len(column), kind)
+    return column
 
 
 def last(table: Any, n_rows: int) -> Any:

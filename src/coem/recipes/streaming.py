@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from inspect import signature
@@ -11,9 +11,13 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from coem.checks import check_number
-from coem.io.batches import TableSource, open_source
+from coem.io.batches import Record, TableSource, open_source
+from coem.io.rows import Bad
 from coem.recipes.clustering import cluster
+from coem.recipes.corpora import as_path
 from coem.recipes.documents import Documents
 from coem.recipes.listener import Listener
 from coem.recipes.settings import normal
@@ -94,7 +98,7 @@ def stream(
     True
     """
     check_number("batch", batch, Integral, 1, optional=True)
-    given = _checked(settings)
+    source, given = as_path(source), _checked(settings)
     listener = Listener() if listener is None else listener
     folder = None
     if out is not None:
@@ -141,10 +145,11 @@ def _each(pieces: Pieces, size: int | None, work: "_Work") -> Iterator[Batch]:
         if not records:
             break
         inputs.read(records)
-        table, bad = pieces.source.table(records)
+        table, bad = pieces.source.table(records, work.texts)
         if bad:
             row, why = bad[0]
             listener.note(f"{len(bad)} bad rows were left out; the first is row {row}: {why}")
+        listener.rows_are(_places(pieces.source.source, records, bad))
         if table is not None:
             found, late = work.do(table)
             stopped = stopped or late
@@ -163,6 +168,13 @@ def _each(pieces: Pieces, size: int | None, work: "_Work") -> Iterator[Batch]:
     work.finish()
     if stopped is not None:
         raise stopped
+
+
+def _places(source: str, records: list[Record], bad: Bad) -> Callable[[int], str]:
+    """Return a function that says where a row of a batch is, in the words of errors."""
+    gone = {row for row, _ in bad}
+    numbers = [row for row, _ in records if row not in gone]
+    return lambda row: f"{source}, row {numbers[row]}"
 
 
 def _taken(pieces: Pieces, size: int | None, work: "_Work") -> tuple[Any, BaseException | None]:
@@ -189,6 +201,12 @@ class _Work:
     inputs: Inputs
     groups: Groups | None
     documents: Documents | None = None  # of the corpus that is the source, if it is one
+
+    @property
+    def texts(self) -> list[str]:
+        """Columns that are text in the batches before."""
+        known = () if self.groups is None else self.groups.window.schema
+        return [own.name for own in known if pa.types.is_string(own.type)]
 
     def do(self, table: Any) -> tuple[Batch, BaseException | None]:
         """Learn from a batch and keep it; return it, and what is to stop the stream after it."""

@@ -8,7 +8,7 @@ from typing import Any
 from coem.io.whole import recover
 from coem.recipes.documents import Documents
 from coem.recipes.listener import Listener
-from coem.recipes.matching import MAJORITY, Shared, labels_by_id, shared
+from coem.recipes.matching import MAJORITY, Assigned, Shared, labels_by_id, shared
 from coem.recipes.names import read_names
 from coem.recipes.record import own_names
 from coem.recipes.run_file import read_run
@@ -22,7 +22,7 @@ class Earlier:
     path: str
     fingerprint: str
     naming: Naming
-    labels: dict[str, str]
+    labels: Assigned
 
 
 def read_earlier(run: str | os.PathLike[str] | None) -> Earlier | None:
@@ -48,18 +48,17 @@ def with_names(result: Any, earlier: Earlier | None, listener: Listener) -> Any:
         return result
     own = [group.name for group in result.story.groups]
     rows = result.story.assignments  # if there are too many for memory, those that are shown
-    pairs = zip(rows.id, rows.label, strict=True)
-    now = {str(name): str(label) for name, label in pairs}
+    now = Assigned.of([([*map(str, rows.id)], [*map(str, rows.label)])])
     naming = take_over(earlier, result.documents, now, own, listener)
     return replace(result.renamed(naming), names_from=earlier.path)
 
 
 def take_over(
-    earlier: Earlier, documents: Documents, now: dict[str, str], own: list[str], listener: Listener
+    earlier: Earlier, documents: Documents, now: Assigned, own: list[str], listener: Listener
 ) -> Naming:
     """Return the names of an earlier run for the groups that most of its documents are in now.
 
-    `now` has the groups of the documents by their ids.
+    `now` has the groups of the documents.
 
     A group that was merged is matched with all groups that have most of their documents in it.
     They are merged again if they have most of its documents.

@@ -10,7 +10,6 @@ from typing import Any
 from coem.checks import check_number
 from coem.estimators import AspectModel
 from coem.io.kept import Part
-from coem.recipes.corpora import MOST
 from coem.recipes.defaults import (
     COUPLING,
     MAX_DF,
@@ -26,6 +25,7 @@ from coem.recipes.result import Job, Result, begin
 from coem.recipes.taking_over import read_earlier, with_names
 from coem.recipes.views import check_size, n_jobs, text_views, to_views
 from coem.report import read
+from coem.row_store import MOST_IN_MEMORY
 from coem.text.guess import guess_views
 from coem.text.specs import COUNTS
 
@@ -93,7 +93,7 @@ def topics(
     job = begin("topics", given)
     settings, listener = job.settings, job.listener
     if job.documents.in_parts:
-        _refuse(job.documents)
+        job = replace(job, documents=_loaded(job.documents))
     with job.fits():
         reader = text_views(settings, job.documents)
         if job.documents.corpus is not None:
@@ -112,13 +112,16 @@ def topics(
         return with_names(_result(job, reader, data, model), earlier, listener)
 
 
-def _refuse(documents: Documents) -> None:
-    """Refuse a corpus that is read a part at a time: the aspect model needs all of its rows."""
-    size = documents.corpus.n_bytes / 1e9
+def _loaded(documents: Documents) -> Documents:
+    """Return the documents of a corpus in memory, because the aspect model needs all rows."""
+    size = documents.corpus.n_bytes
+    if size <= MOST_IN_MEMORY:
+        return documents.loaded()
     raise ValueError(
         f"the aspect model needs all rows in memory, and the views of {documents.source} take "
-        f"{size:.1f} GB, more than the {MOST / 1e9:.1f} GB that are loaded; ingest some of the "
-        "documents into a corpus of their own, or use coem cluster, which reads a part at a time"
+        f"{size / 1e9:.1f} GB, more than the {MOST_IN_MEMORY / 1e9:.1f} GB that are loaded; ingest "
+        "some of the documents into a corpus of their own, or use coem cluster, which reads a part "
+        "at a time"
     )
 
 

@@ -130,7 +130,8 @@ def to_views(
         if documents.corpus is None:
             views = reader.fit_transform(table)
         else:
-            views = rows_of(documents.corpus, reader, listener, documents.rows)
+            about = documents.corpus, reader, listener, documents.rows
+            views = rows_of(*about, in_parts=documents.in_parts)
     if isinstance(views, Views):  # those of a corpus are looked at when a model is fitted
         for name, family in _dense(reader).items():
             as_family(family).check(views[name], name)  # while all are here: a fit may see a part
