@@ -57,21 +57,21 @@ class Rates:
 
 
 STATED = Rates(  # what docs/scale.md states
-    read=(0.112, 0.689, 3.21, 4.42),
-    product=(0.0479, 0.0477, 0.14, 0.177),
-    cell=2.52,
-    many_cell=6.73,
-    view_cell=6.73,
-    scan=0.782,
-    total=(2.15, 3.6, 4.94, 5.26),
-    tile=(0.315, 0.343, 0.957, 5.58),
-    new=0.582,
-    add=0.345,
-    log=3.65,
-    listed_total=27.4,
-    listed_add=12.9,
-    listed_log=13.6,
-    send=0.206,
+    read=(0.131, 0.543, 3.64, 4.09),
+    product=(0.0516, 0.0534, 0.132, 0.179),
+    cell=2.45,
+    many_cell=5.17,
+    view_cell=6.39,
+    scan=0.756,
+    total=(1.97, 3.35, 5.12, 5.44),
+    tile=(0.307, 0.349, 0.831, 5.88),
+    new=0.602,
+    add=0.369,
+    log=3.52,
+    listed_total=22.8,
+    listed_add=12.2,
+    listed_log=13.1,
+    send=0.196,
 )
 
 
