@@ -10,7 +10,6 @@ import threading
 import time
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -44,7 +43,7 @@ from coem.engine import (  # noqa: E402
     _dask_tasks,
 )
 from coem.engine._dask_parcels import Parcel, n_bytes  # noqa: E402
-from coem.engine._dask_shared import CAN_SHARE, NotSharedError, SharedTable  # noqa: E402
+from coem.engine._dask_shared import CAN_SHARE, NotSharedError, SharedParcel  # noqa: E402
 from coem.engine._dask_tree import fold, leaves, owners_of, plan  # noqa: E402
 from coem.engine.dask import DaskEngine  # noqa: E402
 from coem.engine.dask_rows import DaskRows  # noqa: E402
@@ -394,55 +393,94 @@ def small_table():
     return table
 
 
+def elsewhere(shared):
+    return pickle.loads(pickle.dumps(shared))
+
+
 @needs_memory
 @pytest.mark.parametrize("array", [small_table(), np.arange(6000.0).reshape(2, 3000)])
-def test_shared_tables_are_the_same_arrays_elsewhere(array):
-    shared = SharedTable(array)
-    found = pickle.loads(pickle.dumps(shared)).value
-    np.testing.assert_array_equal(found, array)
-    assert is_table(found) == is_table(array)
-    assert len(pickle.dumps(shared)) < 1000
-    again = pickle.loads(pickle.dumps(shared)).value  # a process maps it once
-    assert np.shares_memory(again, found)
-    del shared  # what is mapped stays
-    np.testing.assert_array_equal(found, array)
+def test_shared_arrays_are_the_same_elsewhere(array):
+    other = np.arange(1001, dtype=np.int64)[1:]
+    shared = SharedParcel({"array": array, "other": other, "same": array, "small": np.ones(2)})
+    found = elsewhere(shared).value
+    np.testing.assert_array_equal(found["array"], array)
+    np.testing.assert_array_equal(found["other"], other)
+    np.testing.assert_array_equal(found["small"], np.ones(2))
+    assert found["same"] is found["array"]
+    assert is_table(found["array"]) == is_table(array)
+    assert len(pickle.dumps(shared)) < 1500
     with pytest.raises(ValueError, match="read-only"):
-        found[0, 0] = 1
+        found["array"][0, 0] = 1
+    reference = elsewhere(shared)
+    del shared  # what another process has opened stays, and can be sent on
+    np.testing.assert_array_equal(found["array"], array)
+    third = elsewhere(reference)
+    del reference
+    np.testing.assert_array_equal(third.value["array"], array)
+    del found, third
+    gc.collect()
+    assert shared_memory() == []
 
 
 @needs_memory
-def test_memory_of_another_process_is_not_taken_for_a_table(tmp_path):
-    shared = SharedTable(small_table())
-    reference = pickle.loads(pickle.dumps(shared))
-    other = SharedTable(small_table())
-    foreign = pickle.loads(pickle.dumps(other)).path
+def test_memory_of_another_process_is_not_taken_for_a_value(tmp_path):
+    shared, other = SharedParcel(small_table()), SharedParcel(small_table())
+    make, (_, *about) = shared.__reduce__()
+    foreign = other.__reduce__()[1][0]
     short = tmp_path / "short"
     short.write_bytes(b"no table")
     for path in (foreign, str(short), str(tmp_path), str(tmp_path / "gone")):
         with pytest.raises(NotSharedError):
-            assert replace(reference, path=path).value is None
-
-
-def shared_tables():
-    """Return the tables that this process shares."""
-    places = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
-    return [p for p in places if os.path.lexists(p) and "coem-table" in os.readlink(p)]
+            assert make(path, *about).value is None
 
 
 @needs_memory
-@pytest.mark.parametrize("reached", [True, False], ids=["shared", "sent"])
-def test_workers_that_cannot_reach_a_table_get_it_sent(client, engine, monkeypatch, reached):
+def test_arrays_travel_if_there_is_no_room_to_share_them(monkeypatch):
+    def full(name):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(os, "memfd_create", full)
+    found = elsewhere(SharedParcel(small_table()))
+    assert type(found) is Parcel
+    np.testing.assert_array_equal(found.value, small_table())
+
+
+def shared_memory():
+    """Return the memory that this process shares with others."""
+    places = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+    return [p for p in places if os.path.lexists(p) and "coem-arrays" in os.readlink(p)]
+
+
+def hide_memory(dask_worker=None):
+    """Let no other process find the memory of this one."""
+    before, _dask_shared.HERE = _dask_shared.HERE, "/proc/0/fd"
+    return before
+
+
+def show_memory(before, dask_worker=None):
+    _dask_shared.HERE = before
+
+
+@needs_memory
+@pytest.mark.parametrize("hidden", ["nothing", "tables", "sums"])
+def test_processes_that_cannot_reach_memory_get_arrays_sent(client, engine, hidden):
     wide = rows_of_many_words()
     plain = MixtureClusterer(**FIT).fit(wide)
-    if not reached:
-        monkeypatch.setattr(_dask_shared, "HERE", "/proc/0/fd")
     at = []
-    with watch(lambda record: at.append(len(shared_tables()))):
-        near(MixtureClusterer(**FIT, engine=engine).fit(wide), plain)
-    assert engine._cluster.shares is reached
-    assert (max(at) > 0) is reached
+    hide = {"tables": lambda f, *a: f(*a), "sums": client.run}.get(hidden, lambda f, *a: "")
+    before = hide(hide_memory)
+    before = next(iter(before.values())) if isinstance(before, dict) else before
+    try:
+        with watch(lambda record: at.append(len(shared_memory()))):
+            near(MixtureClusterer(**FIT, engine=engine).fit(wide), plain)
+    finally:
+        hide(show_memory, before)
+    assert engine._cluster.shares is (hidden == "nothing")
+    assert (at[-1] > 0) is (hidden == "nothing")
     gc.collect()
-    assert shared_tables() == []
+    assert shared_memory() == []
+    counts = client.run(shared_memory)
+    assert [*counts.values()] == [[], []]
 
 
 def rows_of_many_words():
@@ -617,6 +655,83 @@ def test_a_fit_goes_on_when_all_workers_are_started_again(client, engine):
         same_bits(MixtureClusterer(**FIT, engine=engine).fit(BOTH), whole)
 
 
+def test_a_worker_that_is_lost_before_the_scheduler_hears_of_a_table(client, engine, monkeypatch):
+    whole = MixtureClusterer(**FIT, engine=engine).fit(BOTH)
+    n_sent, scatter = [], client.scatter
+
+    def scattered(values, **how):
+        n_sent.append(len(values))
+        sent = scatter(values, **how)
+        if len(n_sent) == 12:
+            raise KeyError("tcp://127.0.0.1:1")
+        return sent
+
+    monkeypatch.setattr(client, "scatter", scattered)
+    same_bits(MixtureClusterer(**FIT, engine=engine).fit(BOTH), whole)
+    assert len(n_sent) > 12
+
+
+def test_work_that_was_on_too_many_lost_workers_is_tried_again(
+    client, engine, tmp_path, monkeypatch
+):
+    def killing(path):  # inside, so that workers need not import the tests
+        if not os.path.exists(path):
+            open(path, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Parcel(5)
+
+    client.wait_for_workers(2, timeout=SECONDS)
+    monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
+    (future,) = engine._cluster.start(killing, [str(tmp_path / "killed")])
+    with pytest.raises(_dask_cluster.Lost):
+        engine._cluster.fetch(future)
+    assert engine._cluster.fetch(future) == 5
+    client.wait_for_workers(2, timeout=SECONDS)
+
+
+def test_blocks_that_nobody_can_make_again(client, monkeypatch):
+    client.wait_for_workers(2, timeout=SECONDS)
+    monkeypatch.setattr(_dask_cluster, "TRIES", 2)
+    sent = client.scatter(blocks(BOTH))
+    X = DaskRows([dask.delayed(block) for block in sent], client)
+    kill(client)
+    until_none(lambda: all(block.status == "finished" for block in sent), "all blocks")
+    for use in (X.load, lambda: X.sample(20, 1), lambda: X.take(np.arange(N))):
+        with pytest.raises(RuntimeError, match="sent with scatter"):
+            use()
+    with pytest.raises(RuntimeError, match="sent with scatter"):
+        MixtureClusterer(**FIT, engine=client).fit(X)
+    client.wait_for_workers(2, timeout=SECONDS)
+
+
+def test_a_cluster_that_starts_workers_when_there_is_work():
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, **LOCAL) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        cluster.adapt(minimum=0, maximum=1, interval="100 ms")
+        fit = MixtureClusterer(**FIT, engine=DaskEngine(client, n_parts=2)).fit(BOTH)
+    assert fit.n_iter_ == FIT["max_iter"]
+
+
+def test_handlers_of_signals_are_put_back_if_another_thread_fits_longer(engine):
+    before, goes_on, inside = signal.getsignal(signal.SIGINT), threading.Event(), threading.Event()
+
+    def fit():
+        with engine:
+            inside.set()
+            assert goes_on.wait(SECONDS)
+
+    thread = threading.Thread(target=fit)
+    with engine:
+        thread.start()
+        assert inside.wait(SECONDS)
+        assert signal.getsignal(signal.SIGINT) != before
+    assert signal.getsignal(signal.SIGINT) == before
+    goes_on.set()
+    thread.join()
+
+
 class Stop(Exception):
     pass
 
@@ -726,6 +841,20 @@ def test_states_of_sessions_that_nobody_ended_make_room():
     assert [*_dask_tasks._states] == [("new", 0)]
     _dask_tasks.forget(["new"])
     assert _dask_tasks.n_kept() == 0 <= before
+
+
+def test_states_of_partitions_that_have_moved_make_room():
+    room = n_bytes(Parcel(np.zeros(900))) + 10
+    at = [
+        _dask_tasks.Job("session", Clock(1, (1.0,), 0.0), room=room, step=step) for step in range(4)
+    ]
+    _dask_tasks.forget([key[0] for key in _dask_tasks._states])
+    _dask_tasks._keep(at[1], 0, Parcel(np.zeros(900)))
+    _dask_tasks._keep(at[2], 1, Parcel(np.zeros(900)))  # partition 0 may still be asked for
+    assert [*_dask_tasks._states] == [("session", 0)]
+    _dask_tasks._keep(at[3], 1, Parcel(np.zeros(900)))
+    assert [*_dask_tasks._states] == [("session", 1)]
+    _dask_tasks.forget(["session"])
 
 
 ALONE = """

@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, TypeVar
 
-from coem.engine._dask_parcels import Parcel
 from coem.engine._dask_shared import CAN_SHARE, NotSharedError
 from coem.engine._dask_signals import Signals
 from coem.kernels import threads
@@ -70,8 +69,11 @@ class Cluster:
         broadcast, because Dask may wait without end if a worker is lost meanwhile.
         """
         with self._reaching():
-            sent = self.client.scatter([*values], workers=workers, direct=self._direct, hash=False)
-        return list(sent)
+            try:
+                how = {"direct": self._direct, "hash": False}
+                return list(self.client.scatter([*values], workers=workers, **how))
+            except KeyError as error:  # the worker was lost before the scheduler heard of it
+                raise Lost from error
 
     def start(
         self,
@@ -113,7 +115,7 @@ class Cluster:
         Lost
             If one of the `fragile` futures is gone, which nobody but the driver can make again.
         """
-        from distributed import wait
+        from distributed import KilledWorker, wait
 
         with self._reaching(lambda: future.status == "error"):
             while True:
@@ -132,11 +134,13 @@ class Cluster:
                     raise Lost
             try:
                 (parcel,) = self.client.gather([future], direct=self._direct)
+                return parcel.value
             except NotSharedError:
                 self.shares = False
                 raise Lost from None
-        found: Parcel[Any] = parcel
-        return found.value
+            except KilledWorker as error:  # a task was at work on several workers that were lost
+                self.client.retry([future])
+                raise Lost from error
 
     def cancel(self, futures: Iterable[Any]) -> None:
         """Call off what is under way, and let go of it."""
@@ -177,6 +181,7 @@ class Cluster:
         return True if self._is_near else None
 
     def _wait_for_worker(self) -> None:
+        asked = self.client.submit(int, pure=False)  # adaptive clusters start workers for tasks
         try:
             self.client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
@@ -184,6 +189,8 @@ class Cluster:
                 "the Dask cluster has no worker; start one, for example with `dask worker "
                 "ADDRESS-OF-THE-SCHEDULER`, or `cluster.scale(2)`"
             ) from None
+        finally:
+            asked.release()
 
     @contextmanager
     def _reaching(self, failed: Callable[[], bool] = lambda: False) -> Iterator[None]:
@@ -215,6 +222,19 @@ def retried(attempt: Callable[[], Result]) -> Result:
     while True:
         try:
             return attempt()
+        except Lost:
+            n_lost += 1
+            check_tries(n_lost)
+
+
+def resumed(begin: Callable[[int], Iterator[Result]], n_items: int) -> Iterator[Result]:
+    """Yield what `begin(0)` yields; begin again at the first missing item if data were lost."""
+    n_done = n_lost = 0
+    while n_done < n_items:
+        try:
+            for item in begin(n_done):
+                n_done, n_lost = n_done + 1, 0
+                yield item
         except Lost:
             n_lost += 1
             check_tries(n_lost)

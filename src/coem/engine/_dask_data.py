@@ -32,7 +32,8 @@ class Placed:
         self.cluster = cluster
         self._lock = RLock()
         self._parts = parts
-        memory, self._workers = cluster.memory(), cluster.workers()
+        self._workers = cluster.workers()  # first: it waits for one
+        memory = cluster.memory()
         self.room = int(STATES * memory) if memory < float("inf") else ROOM
         n_leaves = len(leaves(len(parts)))
         self._owners = [self._workers[i * len(self._workers) // n_leaves] for i in range(n_leaves)]

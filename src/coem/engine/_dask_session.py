@@ -3,14 +3,13 @@
 import time
 import weakref
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, Generic, cast
 from uuid import uuid4
 
 from coem.engine._dask_cluster import GONE, Cluster, release, retried
 from coem.engine._dask_data import Placed
 from coem.engine._dask_parcels import Parcel, pack
-from coem.engine._dask_shared import SharedTable
+from coem.engine._dask_shared import SharedParcel, parcel
 from coem.engine._dask_tasks import Job, Sums, add, state_of, work
 from coem.engine._dask_tree import Plan, leaves, plan
 from coem.engine.corpus import is_up_to_date
@@ -47,6 +46,7 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         self._name = uuid4().hex
         self._room = data.room if latent.n_turns > 1 else 0
         self._seconds = 0.0  # that the last sum took
+        self._n_steps = 0
         self._finalizer = weakref.finalize(self, ended.append, self._name)
 
     @property
@@ -81,7 +81,8 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         self._finalizer()
 
     def _job(self, clock: Clock, turn: int, *, summary: bool = False) -> Job:
-        return Job(self._name, clock, turn, summary, self._room)
+        self._n_steps += 1
+        return Job(self._name, clock, turn, summary, self._room, self._n_steps)
 
     def _sum(self, job: Job) -> Sums:
         """Return what all partitions add up to."""
@@ -96,7 +97,8 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
             tree = self._plan(job, futures)
             for height, level in enumerate(tree.levels, 1):  # sums go first: they free memory
                 pairs = [[futures[pair[side]] for pair in level] for side in (0, 1)]
-                futures += self._cluster.start(add, *pairs, priority=height)
+                shares = self._cluster.shares
+                futures += self._cluster.start(add, *pairs, priority=height, shares=shares)
             found: Sums = self._cluster.fetch(futures[-1], self._fragile())
             release(futures)
             return found
@@ -110,7 +112,7 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         A thread has one branch or a few, or several if they take long: then other threads can take
         some of them when a worker is lost. The branches do not change any bit.
         """
-        shared, *columns = self._inputs(job)
+        same, *columns = self._inputs(job)
         data = self._data
         cuts = leaves(len(data.homes))
         several = max(1, min(SEVERAL, int(self._seconds / LONG)))
@@ -118,16 +120,16 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         own = [cuts[lo:hi] for lo, hi in tree.branches]
         homes = [data.homes[some[0][0]] for some in own]
         items = [[column[some[0][0] : some[-1][1]] for some in own] for column in columns]
-        futures += self._cluster.start_at_home(work, homes, *items, own, **shared)
+        futures += self._cluster.start_at_home(work, homes, *items, own, **same)
         return tree
 
     def _fetch_all(self, job: Job) -> list[State]:
         futures: list[Any] = []
         try:
-            shared, *columns = self._inputs(job)
+            same, *columns = self._inputs(job)
             numbers = range(len(self._data.homes))
             homes = self._data.homes
-            futures += self._cluster.start_at_home(state_of, homes, *columns, numbers, **shared)
+            futures += self._cluster.start_at_home(state_of, homes, *columns, numbers, **same)
             states = [self._cluster.fetch(future, self._fragile()) for future in futures]
             release(futures)
             return states
@@ -139,8 +141,9 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
         """Return what all tasks of a job take, and what each partition brings."""
         sources, makes = self._data.sources()
         skeleton, tables = self._post.send((self.latent, self.theta))
-        shared = {"job": job, "skeleton": skeleton, "tables": tables}
-        return shared, sources, makes, self._given_starts()
+        shares = self._cluster.shares
+        same = {"job": job, "skeleton": skeleton, "tables": tables, "shares": shares}
+        return same, sources, makes, self._given_starts()
 
     def _given_starts(self) -> list[Any]:
         """Return the given start of every partition, while views without parameters need it."""
@@ -164,7 +167,7 @@ class Post:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         # By identity, with their futures.
-        self._tables: dict[int, tuple[Parcel[Array] | SharedTable, Any]] = {}
+        self._tables: dict[int, tuple[Parcel[Array], Any]] = {}
         self._last: tuple[Any, Any] | None = None  # the last value, and the future of its skeleton
 
     def send(self, value: tuple[Any, Any]) -> tuple[Any, list[Any]]:
@@ -174,7 +177,7 @@ class Post:
         new = [array for array in arrays if id(array) not in self._tables]
         known = self._last is not None and self._last[0] == skeleton
         letters = [] if known else [Parcel(skeleton)]
-        tables = [self._parcel(array) for array in new]
+        tables = [parcel(array, self._cluster.shares) for array in new]
         futures = self._cluster.send([*tables, *letters]) if new or letters else []
         sent = {id(table.value): (table, at) for table, at in zip(tables, futures, strict=False)}
         before = self.futures()
@@ -191,17 +194,10 @@ class Post:
         last = [] if self._last is None else [self._last[1]]
         return [*last, *(future for _, future in self._tables.values())]
 
-    def _parcel(self, table: Array) -> Parcel[Array] | SharedTable:
-        """Return a table to be sent: where it is, if workers can reach it, or the table itself."""
-        if self._cluster.shares:
-            with suppress(OSError):  # no room
-                return SharedTable(table)
-        return Parcel(table)
-
     def _drop_lost(self) -> None:
         """Forget what no worker has any more, or cannot reach."""
         for name, (table, future) in [*self._tables.items()]:
-            reached = self._cluster.shares or isinstance(table, Parcel)
+            reached = self._cluster.shares or not isinstance(table, SharedParcel)
             if future.status in GONE or not reached:
                 del self._tables[name]
         if self._last is not None and self._last[1].status in GONE:

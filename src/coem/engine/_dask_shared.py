@@ -1,21 +1,24 @@
-"""Tables of parameters that the processes of one machine share.
+"""Parcels whose arrays the processes of one machine share.
 
-A copy for each worker would have to be sent, and the copies would compete for the caches of the
-processor, where the E step looks for a table. So the table lies in memory that has no name (a memfd
-of Linux), and workers on the same machine map it. The system frees it after its last user.
+Copies would have to be sent, and those of a table of parameters would compete for the caches of the
+processor, where the E step looks for it. So arrays lie in memory that has no name (a memfd of
+Linux), and other processes of the machine map it. The system frees it after its last user.
 """
 
 import mmap
 import os
 import stat
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from secrets import token_bytes
-from typing import Any
-from weakref import WeakValueDictionary, finalize
+from threading import Lock
+from typing import Any, Generic
+from weakref import finalize
 
 import numpy as np
 
-from coem.engine._dask_parcels import has_only_columns
+from coem.engine._dask_parcels import Parcel, Value, has_only_columns, pack, unpack
 from coem.kernels.counts import table_in
 from coem.kernels.summing import LANES
 from coem.typing import Array
@@ -23,93 +26,160 @@ from coem.typing import Array
 CAN_SHARE = hasattr(os, "memfd_create")
 HERE = "/proc/{}/fd"  # where other processes find the open files of this one
 POPULATE = getattr(mmap, "MAP_POPULATE", 0)  # all pages at once, and not at the first look at each
+LINE = 64  # bytes of a line of a cache, where an array begins
 
 
 class NotSharedError(Exception):
-    """A worker cannot reach the memory of the process that runs `fit`."""
+    """A process cannot reach the memory of another one."""
 
 
-class SharedTable:
-    """An array in memory of this process that others can map; a `Reference` where it is unpickled.
+class SharedParcel(Parcel[Value]):
+    """A parcel that becomes a `Reference` where it is unpickled, if there is room for that.
 
-    Raises
-    ------
-    OSError
-        If the system has no such memory, or not enough of it.
+    The memory is filled when the parcel is first pickled, and belongs to it from then on.
     """
 
-    def __init__(self, value: Array) -> None:
-        self.value = value
-        by_columns = has_only_columns(value)
-        cells = np.ascontiguousarray(value.T if by_columns else value)
-        spare = np.zeros(LANES if by_columns else 0, value.dtype)
-        token = token_bytes(16)
-        number = os.memfd_create("coem-table")
-        finalize(self, os.close, number)
-        with os.fdopen(number, "wb", closefd=False) as file:
-            file.write(cells.reshape(-1).view(np.uint8).data)
-            file.write(spare.tobytes() + token)
-        path = f"{HERE.format(os.getpid())}/{number}"
-        self._reference = Reference(path, token, value.dtype.str, value.shape, by_columns)
+    def __init__(self, value: Value) -> None:
+        super().__init__(value)
+        self._lock = Lock()
+        self._where: tuple[Any, ...] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle where the array is, and not what is in it."""
-        return _same, (self._reference,)
+        """Pickle where the arrays are, and not what is in them."""
+        with self._lock:
+            if self._where is None:
+                with suppress(OSError):  # no room
+                    self._where = self._filled()
+        return super().__reduce__() if self._where is None else (Reference, self._where)
+
+    def _filled(self) -> tuple[Any, ...]:
+        """Copy the arrays into memory of their own, and return where they are."""
+        skeleton, arrays = pack(self.value)
+        places, size = _laid_out(arrays)
+        token = token_bytes(16)
+        file = os.fdopen(os.memfd_create("coem-arrays"), "wb")
+        try:
+            for place, array in zip(places, arrays, strict=True):
+                cells = np.ascontiguousarray(array.T if place.by_columns else array)
+                file.seek(place.begin)
+                file.write(cells.reshape(-1).view(np.uint8).data)
+            file.truncate(size)  # spare cells are zero
+            file.seek(size)
+            file.write(token)
+            file.flush()
+        except BaseException:
+            file.close()
+            raise
+        finalize(self, file.close)
+        return _path_of(file.fileno()), token, skeleton, places, size
+
+
+def parcel(value: Value, shares: bool) -> Parcel[Value]:
+    """Return a parcel for other processes, which may be able to map its arrays."""
+    return SharedParcel(value) if shares else Parcel(value)
 
 
 @dataclass(frozen=True)
-class Reference:
-    """Where another process of this machine has an array."""
+class Place:
+    """Where an array lies, and how."""
 
-    path: str
-    token: bytes  # what stands behind the array; another machine may have a file of the same path
+    begin: int
     dtype: str
     shape: tuple[int, ...]
     by_columns: bool
 
     @property
-    def value(self) -> Array:
-        """The array, in the memory of the other process; it cannot be written to.
+    def n_cells(self) -> int:
+        """Number of cells; one by columns has spare ones, as the tables of kernels do."""
+        return int(np.prod(self.shape)) + LANES * self.by_columns
+
+    @property
+    def end(self) -> int:
+        """Where the last cell ends."""
+        return self.begin + self.n_cells * np.dtype(self.dtype).itemsize
+
+    def array_in(self, memory: mmap.mmap) -> Array:
+        """Return the array."""
+        cells = np.frombuffer(memory, self.dtype, self.n_cells, self.begin)
+        return table_in(cells, self.shape[0]) if self.by_columns else cells.reshape(self.shape)
+
+
+class Reference(Generic[Value]):
+    """A value whose arrays are in memory that processes of this machine share.
+
+    Parameters
+    ----------
+    path : str
+        Where another process has the memory open. This one opens it at once, so that it stays if
+        the other lets go of it or ends.
+    token : bytes
+        What stands behind the arrays: on another machine, the path may be that of another file.
+    skeleton : bytes
+        The pickled value without its arrays.
+    places : list of Place
+        Where the arrays are.
+    size : int
+        Bytes before the token.
+    """
+
+    def __init__(
+        self, path: str, token: bytes, skeleton: bytes, places: list[Place], size: int
+    ) -> None:
+        self._path, self._about = path, (token, skeleton, places, size)
+        self._memory: mmap.mmap | None = None
+        with suppress(OSError, ValueError):
+            number = _opened(path, token, size)
+            finalize(self, os.close, number)
+            self._path = _path_of(number)
+            how = {"flags": mmap.MAP_SHARED | POPULATE, "prot": mmap.PROT_READ}
+            self._memory = mmap.mmap(number, size, **how)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle where this process has the memory open."""
+        return Reference, (self._path, *self._about)
+
+    @property
+    def value(self) -> Value:
+        """The value; its arrays cannot be written to.
 
         Raises
         ------
         NotSharedError
-            If that memory cannot be reached from here.
+            If this process cannot reach the memory.
         """
-        cells = _cells.get(self)
-        if cells is None:
-            cells = _cells[self] = self._map()
-        return table_in(cells, self.shape[0]) if self.by_columns else cells.reshape(self.shape)
-
-    def _map(self) -> Array:
-        """Return all cells, spare ones included."""
-        n_cells = int(np.prod(self.shape)) + LANES * self.by_columns
-        size = n_cells * np.dtype(self.dtype).itemsize
-        try:
-            memory = _mapped(self.path, size + len(self.token))
-        except (OSError, ValueError) as error:
-            raise NotSharedError(self.path) from error
-        if memory[size:] != self.token:
-            raise NotSharedError(self.path)
-        return np.frombuffer(memory, self.dtype, n_cells)
+        memory = self._memory
+        if memory is None:
+            raise NotSharedError(self._path)
+        _, skeleton, places, _ = self._about
+        found: Value = unpack(skeleton, [place.array_in(memory) for place in places])
+        return found
 
 
-# What this process has mapped: once for all of its threads, as long as one of them uses it.
-_cells: WeakValueDictionary[Reference, Array] = WeakValueDictionary()
+def _laid_out(arrays: Sequence[Array]) -> tuple[list[Place], int]:
+    """Return where each array lies if they follow each other, and the bytes of all."""
+    places: list[Place] = []
+    end = 0
+    for array in arrays:
+        by_columns = array.ndim == 2 and has_only_columns(array)
+        places.append(Place(-(-end // LINE) * LINE, array.dtype.str, array.shape, by_columns))
+        end = places[-1].end
+    return places, end
 
 
-def _mapped(path: str, size: int) -> mmap.mmap:
-    """Return a file of this size in memory, to be read."""
+def _path_of(number: int) -> str:
+    """Return where other processes find an open file of this one."""
+    return f"{HERE.format(os.getpid())}/{number}"
+
+
+def _opened(path: str, token: bytes, size: int) -> int:
+    """Open memory of another process; raise unless it is what is looked for."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode) or found.st_size != size:
+        about = os.fstat(number)
+        is_like_it = stat.S_ISREG(about.st_mode) and about.st_size == size + len(token)
+        if not is_like_it or os.pread(number, len(token), size) != token:
             raise ValueError(f"{path} is another file")
-        return mmap.mmap(number, size, flags=mmap.MAP_SHARED | POPULATE, prot=mmap.PROT_READ)
-    finally:
+    except BaseException:
         os.close(number)
-
-
-def _same(reference: Reference) -> Reference:
-    """Return what was pickled: `__reduce__` needs a function to call."""
-    return reference
+        raise
+    return number

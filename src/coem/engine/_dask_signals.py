@@ -22,12 +22,15 @@ class Signals:
     def __init__(self) -> None:
         self._before: dict[int, Callable[..., Any]] = {}
         self._raised: BaseException | None = None
+        self._n_listening = 0  # fits and `with` blocks of the main thread
 
     def listen(self) -> None:
-        """Remember from now on what handlers raise."""
-        if self._before or threading.current_thread() is not threading.main_thread():
+        """Remember what handlers raise, until `leave` was called as often as this."""
+        if threading.current_thread() is not threading.main_thread():
             return
-        self._raised = None
+        self._n_listening += 1
+        if self._n_listening > 1:
+            return
         for number in NUMBERS:
             handler = signal.getsignal(number)
             if callable(handler):
@@ -50,8 +53,11 @@ class Signals:
             self._raised = None
 
     def leave(self) -> None:
-        """Put back the handlers that were there before."""
+        """Put back the handlers that were there before, unless others still listen."""
         if threading.current_thread() is not threading.main_thread():
+            return
+        self._n_listening -= 1
+        if self._n_listening:
             return
         for number, handler in self._before.items():
             if signal.getsignal(number) == self._hear:  # nobody has set another one meanwhile

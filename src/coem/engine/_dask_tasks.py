@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from coem.engine import blas
 from coem.engine._dask_parcels import Parcel, n_bytes, unpack
-from coem.engine._dask_shared import Reference
+from coem.engine._dask_shared import Reference, parcel
 from coem.engine._dask_tree import fold
 from coem.engine.local import LocalEngine
 from coem.protocols import Clock
@@ -28,6 +28,7 @@ class Job:
     turn: int | None = None  # gather the statistics of this turn
     summary: bool = False  # summarise the rows
     room: int = 0  # bytes of states that a worker may keep
+    step: int = 0  # of the session; a state that is older than the step before is of no use
 
 
 class Sums(NamedTuple):
@@ -37,7 +38,7 @@ class Sums(NamedTuple):
     stats: Any
 
 
-_states: dict[tuple[str, int], tuple[Any, int]] = {}  # with their bytes
+_states: dict[tuple[str, int], tuple[Any, int, int]] = {}  # with their bytes and their step
 _ended: deque[str] = deque(maxlen=1000)  # sessions; a task of theirs may still be at work
 _lock = Lock()
 
@@ -56,12 +57,14 @@ def work(
     *,
     job: Job,
     skeleton: Parcel[bytes],
-    tables: Sequence[Parcel[Array] | Reference],
+    tables: Sequence[Parcel[Array] | Reference[Array]],
+    shares: bool,
 ) -> Parcel[Sums]:
     """Return what a step asks of a branch of the tree.
 
     The sources are its partitions in parcels, or what each of `makes` makes one of. `cuts` are the
-    first partition of each leaf, and the one after its last.
+    first partition of each leaf, and the one after its last. `shares` says whether other processes
+    may be able to map what it returns.
     """
     latent, theta = unpack(skeleton.value, [table.value for table in tables])
     first = cuts[0][0]
@@ -83,7 +86,7 @@ def work(
         return total
 
     with LocalEngine(1):  # kernels use their memory again
-        return Parcel(fold(0, len(cuts), leaf, _added_to))
+        return parcel(fold(0, len(cuts), leaf, _added_to), shares)
 
 
 def state_of(
@@ -94,13 +97,15 @@ def state_of(
     *,
     job: Job,
     skeleton: Parcel[bytes],
-    tables: Sequence[Parcel[Array] | Reference],
+    tables: Sequence[Parcel[Array] | Reference[Array]],
+    shares: bool,
 ) -> Parcel[Any]:
     """Return the state of a partition."""
     latent, theta = unpack(skeleton.value, [table.value for table in tables])
     with LocalEngine(1):
         kept = _taken(job.session, number)
-        return Parcel(latent.infer(_part(source, make, start), theta, job.clock, kept))
+        state = latent.infer(_part(source, make, start), theta, job.clock, kept)
+        return parcel(state, shares)
 
 
 def _part(source: Any, make: Callable[[Any], Any] | None, start: Parcel[Array] | None) -> Any:
@@ -118,10 +123,12 @@ def _added_to(one: Sums, other: Sums) -> Sums:
     return Sums(summary, stats)
 
 
-def add(one: Parcel[Sums], other: Parcel[Sums]) -> Parcel[Sums]:
+def add(
+    one: Parcel[Sums] | Reference[Sums], other: Parcel[Sums] | Reference[Sums], *, shares: bool
+) -> Parcel[Sums]:
     """Return the sums of two branches."""
     pairs = zip(one.value, other.value, strict=True)
-    return Parcel(Sums(*(None if a is None else a + b for a, b in pairs)))
+    return parcel(Sums(*(None if a is None else a + b for a, b in pairs)), shares)
 
 
 def call(
@@ -153,7 +160,7 @@ def load(stored: Any) -> Any:
 def _taken(session: str, number: int) -> Any:
     """Return the kept state of a partition, which only the caller has from now on; or None."""
     with _lock:
-        state, _ = _states.pop((session, number), (None, 0))
+        state, *_ = _states.pop((session, number), (None, 0, 0))
     return state
 
 
@@ -163,10 +170,12 @@ def _keep(job: Job, number: int, state: Any) -> None:
     with _lock:
         if not size or job.session in _ended:
             return
-        room = job.room - size - sum(other for _, other in _states.values())
-        for key in [key for key in _states if key[0] != job.session]:
+        room = job.room - size - sum(other for _, other, _ in _states.values())
+        # The process of another session may be dead, and another worker have an old state's rows.
+        useless = [k for k, s in _states.items() if k[0] != job.session or s[2] < job.step - 1]
+        for key in useless:
             if room >= 0:
                 break
-            room += _states.pop(key)[1]  # the process of its session may be dead
+            room += _states.pop(key)[1]
         if room >= 0:
-            _states[job.session, number] = state, size
+            _states[job.session, number] = state, size, job.step

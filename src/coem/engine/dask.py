@@ -6,12 +6,12 @@ docs/dask.md for what is sent when, and for what happens when a worker is lost.
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any, Self, cast
 from weakref import WeakSet
 
-from coem.engine._dask_cluster import Cluster, Lost, check_tries, release
+from coem.engine._dask_cluster import Cluster, release, resumed
 from coem.engine._dask_data import Placed, even_cuts, n_parts_of
 from coem.engine._dask_parcels import Parcel
 from coem.engine._dask_session import DaskSession
@@ -36,6 +36,9 @@ HOW = "from distributed import Client; client = Client('tcp://scheduler:8786')"
 
 class DaskEngine:
     """Keep partitions and their posteriors on the workers of a Dask cluster.
+
+    Each fit sends its rows once. Inside ``with engine:``, all fits to the same arrays share what
+    was sent: do not change the arrays there.
 
     Parameters
     ----------
@@ -109,8 +112,7 @@ class DaskEngine:
                 data.release()
             self._sweep()
         finally:
-            if last:
-                self._cluster.signals.leave()
+            self._cluster.signals.leave()
             self._here.__exit__(*exception)
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
@@ -167,15 +169,7 @@ class DaskEngine:
 
     def _on_workers(self, function: Callable[[Part], Result], data: Placed) -> Iterator[Result]:
         """Yield the results of workers. If data are lost, the rest is started again."""
-        n_done = n_lost = 0
-        while n_done < len(data.homes):
-            try:
-                for result in self._calls(function, data, n_done):
-                    n_done, n_lost = n_done + 1, 0
-                    yield result
-            except Lost:
-                n_lost += 1
-                check_tries(n_lost)
+        return resumed(partial(self._calls, function, data), len(data.homes))
 
     def _calls(
         self, function: Callable[[Part], Result], data: Placed, first: int

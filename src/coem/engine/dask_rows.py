@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from coem.engine._dask_cluster import Cluster, Lost, release
+from coem.engine._dask_cluster import Cluster, release, resumed, retried
 from coem.engine._dask_parcels import Parcel, n_bytes
 from coem.engine.dask import checked_client, current_client
 from coem.row_store import Job, RowStore, stacked
@@ -76,7 +76,7 @@ class RemoteShard:
 
     def read(self) -> Views:
         """Return the rows, sent to this process."""
-        views: Views = self.cluster.fetch(self.block)
+        views: Views = retried(lambda: self.cluster.fetch(self.block))
         return views[list(self.names)]
 
     def read_rows(self, rows: Rows) -> Views:
@@ -119,7 +119,7 @@ class DaskRows(RowStore):
         cluster = Cluster(client)
         futures = client.compute([*_opened(blocks)])
         self._held = Held(futures)
-        metas = _described(cluster, futures)
+        metas = retried(lambda: _described(cluster, futures))
         pairs = [pair for pair in zip(futures, metas, strict=True) if pair[1].n_rows]
         if not pairs:
             raise ValueError("X has no rows: all of its blocks are empty")
@@ -169,6 +169,9 @@ class DaskRows(RowStore):
         return other
 
     def _each(self, function: Callable[..., Any], jobs: Sequence[Job]) -> Iterator[Any]:
+        return resumed(lambda first: self._each_from(function, jobs[first:]), len(jobs))
+
+    def _each_from(self, function: Callable[..., Any], jobs: Sequence[Job]) -> Iterator[Any]:
         shards = [self.shards[number] for number, _ in jobs]
         blocks, makers = [s.block for s in shards], [s.maker for s in shards]
         works = [partial(_on_shard, function, arguments) for _, arguments in jobs]
@@ -224,14 +227,9 @@ def _described(cluster: Cluster, futures: Sequence[Any]) -> list[Meta]:
     """Return what the blocks say of themselves, after one pass over them on the workers."""
     looks = cluster.start(_describe, futures)
     try:
-        metas = [cluster.fetch(look) for look in looks]
+        return [cluster.fetch(look) for look in looks]
+    finally:
         release(looks)
-        return metas
-    except Lost as error:
-        raise RuntimeError(
-            "a block of X was on a worker that ended, and Dask cannot compute it again; let tasks "
-            "load the blocks (dask.delayed) instead of sending them (scatter)"
-        ) from error
 
 
 def _describe(block: Parcel[Views | None]) -> Parcel[Meta]:
