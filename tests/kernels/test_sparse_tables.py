@@ -1,6 +1,7 @@
 """Sums and tables that list words, against dense NumPy twins: values, types, threads, bits."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -188,6 +189,182 @@ def test_parts_of_a_table(precision):
     np.testing.assert_allclose(np.asarray(shares), share @ np.exp(cells, dtype=np.float64))
 
 
+SOME = np.random.default_rng(5)
+PLACES = {
+    "integer": lambda n: n // 2,
+    "last": lambda n: -1,
+    "number of NumPy": lambda n: np.int8(-3),
+    "array of no axes": lambda n: np.array(2),
+    "all": lambda n: slice(None),
+    "slice": lambda n: slice(2, n - 5),
+    "backwards": lambda n: slice(-2, 1, -3),
+    "no slice": lambda n: slice(5, 5),
+    "far slice": lambda n: slice(-10 * n, 10 * n),
+    "list": lambda n: [3, 0, -1],
+    "tuple": lambda n: (1, -n, n - 1),
+    "one of a list": lambda n: [4],
+    "empty": lambda n: [],
+    "again": lambda n: SOME.permutation(np.arange(-n, n))[: n + 7],
+    "order": lambda n: SOME.permutation(n),
+    "bytes": lambda n: np.array([7, 5, 6], np.uint8),
+    "column": lambda n: [[2], [-4]],
+    "square": lambda n: SOME.integers(-n, n, size=(3, 3)),
+    "mask": lambda n: np.arange(n) % 7 == 3,
+    "list of bools": lambda n: [i in (1, 4, 5) for i in range(n)],
+    "nothing of a mask": lambda n: np.zeros(n, bool),
+}
+
+
+def tables():
+    """Yield tables of several kinds with words in common or not."""
+    _, table, _ = case(20, 0.1, np.float32)
+    assert len(table.cells)
+    assert table.common.size
+    yield table
+    yield SparseTable.of_dense(np.asarray(table))
+    yield log_table(SparseSums.of(sp.csr_matrix((9, 60)), np.ones((9, 20))), 0.1, np.float64)
+
+
+def check_cells(table, cells, key):
+    """Check that an index of a table means what it means to NumPy, or that neither knows it."""
+    try:
+        expected = cells[key]
+    except IndexError:
+        with pytest.raises(IndexError, match="make no pairs; "):
+            table[key]
+        return
+    found = table[key]
+    assert type(found) in (SparseTable, type(expected))
+    assert (found.shape, found.dtype, found.ndim) == (expected.shape, expected.dtype, expected.ndim)
+    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+@pytest.mark.parametrize("words", PLACES)
+@pytest.mark.parametrize("components", PLACES)
+def test_cells_by_components_and_words(components, words):
+    for table in tables():
+        key = PLACES[components](20), PLACES[words](60)
+        check_cells(table, np.asarray(table), key)
+
+
+@pytest.mark.parametrize("components", PLACES)
+def test_cells_by_components(components):
+    for table in tables():
+        key, cells = PLACES[components](20), np.asarray(table)
+        if components != "tuple":
+            check_cells(table, cells, key)
+        check_cells(table, cells, (key,))
+
+
+def test_other_indices_of_cells():
+    for table in tables():
+        cells = np.asarray(table)
+        for key in ((), np.ix_([3, -1, 3], [5, 0, 5, -2]), cells < np.median(cells), cells > 1):
+            check_cells(table, cells, key)
+        assert table[()] is table[:] is table[:, :] is table
+        np.testing.assert_array_equal(list(table), cells)
+
+
+def test_components_stay_a_table_and_other_cells_an_array():
+    _, table, _ = case(20, 0.1)
+    for key in ([1, 2], [], slice(3), np.arange(20) > 4, ([1, 2], slice(None))):
+        assert isinstance(table[key], SparseTable)
+    X = make_csr(np.random.default_rng(0), 5, 60)
+    np.testing.assert_array_equal(table[[2, 2, 7]].scores(X), table.scores(X)[:, [2, 2, 7]])
+    for key in (3, np.s_[:, 0:60], np.s_[[1, 2], 0:60], np.s_[[1, 2], [3, 4]], [[1, 2]]):
+        assert isinstance(table[key], np.ndarray)
+    assert isinstance(table[3, 4], np.float64)
+
+
+REFUSED = {
+    "None": (None, "takes integers, .* got None$"),
+    "...": (..., "takes integers, .* got Ellipsis$"),
+    "True": (True, "takes integers, .* got True$"),
+    "bool": (np.s_[:, np.bool_(False)], "takes integers, .* got "),
+    "number": (1.0, r"takes integers, .* got 1\.0$"),
+    "numbers": (np.s_[:, [1.0]], "takes integers, .* got an array of float64$"),
+    "empty array": (np.array([]), "takes integers, .* got an array of float64$"),
+    "text": ("w", "takes integers, .* got 'w'$"),
+    "texts": (["w"], "takes integers, .* got an array of <U1$"),
+    "ragged": ([[1, 2], [3]], r"takes integers, .* got \[\[1, 2\], \[3\]\]$"),
+    "far": (20, "^component 20 is not there; the table has 20 components$"),
+    "far before": (np.s_[[0, -21]], "^component -21 is not there; the table has 20 components$"),
+    "far feature": (np.s_[:, 60], "^feature 60 is not there; the table has 60 features$"),
+    "huge": (np.array([2**64 - 1], np.uint64), "^component 18446744073709551615 is not there"),
+    "three": ((1, 2, 3), "^a table has 2 axes, and there are 3 indices$"),
+    "long mask": (np.ones(21, bool), r"^a mask of shape \(21,\) for 20 components$"),
+    "wide mask": (np.s_[:, np.ones(59, bool)], r"^a mask of shape \(59,\) for 60 features$"),
+    "other mask": (np.ones((20, 59), bool), r"^a mask of shape \(20, 59\) for a table \(20, 60\)$"),
+    "mask and words": ((np.ones((20, 60), bool), 1), r"^a mask of shape \(20, 60\) for 20 comp"),
+    "pairs": (
+        ([1, 2], [1, 2, 3]),
+        r"^components of shape \(2,\) and features of shape \(3,\) make no",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_other_indices_are_refused_in_a_sentence(what):
+    _, table, _ = case(20, 0.1)
+    key, message = REFUSED[what]
+    with pytest.raises(IndexError, match=message):
+        table[key]
+
+
+def test_a_component_that_is_all_of_the_table_keeps_its_place():
+    _, table, _ = case(7, 0.1)
+    order = np.roll(np.arange(7), 3)
+    np.testing.assert_array_equal(table[order, 2:50], np.asarray(table)[order, 2:50])
+
+
+@pytest.mark.parametrize("many", [0, 10**6])
+def test_few_words_are_the_same_by_either_way(monkeypatch, many):
+    for table in tables():
+        cells = np.asarray(table)
+        monkeypatch.setattr(sparse_tables, "COMMON", many)
+        for key in (np.s_[1:4, 3], np.s_[[4, 0, 4], 9:2:-1], np.s_[-1, 5:]):
+            np.testing.assert_array_equal(table[key], cells[key])
+
+
+def test_some_cells_need_no_array_of_all():
+    rng, width = np.random.default_rng(0), 100_000
+    words, rows = rng.integers(width, size=50_000), np.arange(50_000) % 500
+    X = sp.csr_matrix((np.ones(50_000), (rows, words)), shape=(500, width))
+    table = log_table(SparseSums.of(X, np.eye(200)[rng.integers(200, size=500)]), 0.1, np.float32)
+    words = rng.integers(width, size=width)
+    for key in (np.s_[3:5, 1:], np.s_[:, 3:9], (rng.integers(200, size=width), words), (7, words)):
+        tracemalloc.start()
+        try:
+            table[key]
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 12e6  # the dense array takes 80 MB
+
+
+def test_functions_of_numpy_take_the_dense_array():
+    _, table, _ = case(20, 0.1)
+    cells = np.asarray(table)
+    assert (table.ndim, np.ndim(table), np.shape(table)) == (2, 2, (20, 60))
+    np.testing.assert_array_equal(table.T, cells.T)
+    np.testing.assert_array_equal(np.exp(table), np.exp(cells))
+    np.testing.assert_array_equal(np.maximum(-5.0, table), np.maximum(-5.0, cells))
+    np.testing.assert_array_equal(np.sum(table, axis=1), cells.sum(axis=1))
+    np.testing.assert_array_equal(np.add.reduce(table), cells.sum(axis=0))
+    np.testing.assert_array_equal(2 * table - cells, cells)
+    np.testing.assert_array_equal(table == table[:], np.ones((20, 60), bool))
+    np.testing.assert_array_equal(table[table < -4], cells[cells < -4])
+    np.testing.assert_array_equal(table @ cells.T, cells @ cells.T)
+    np.testing.assert_array_equal(table @ table.T, cells @ cells.T)
+    assert isinstance(np.ones((2, 20)) @ table, SparseTable)
+    with pytest.raises(TypeError, match="a sparse table cannot be changed"):
+        table += 1
+    with pytest.raises(TypeError, match="a sparse table cannot be changed"):
+        np.add.at(table, (0, 0), 1)
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        table[0] = 1
+
+
 def test_a_pickled_table_scores_as_before():
     X, table, _ = case(20, 0.1, np.float32)
     again = pickle.loads(pickle.dumps(table))
@@ -200,6 +377,9 @@ def test_a_large_array_is_refused_with_its_size(monkeypatch):
     monkeypatch.setattr(sparse_tables, "DENSE_CELLS", 100)
     with pytest.raises(ValueError, match=r"20 components and 60 features would take 0\.0 GB"):
         np.asarray(table)
+    for function in (np.exp, np.transpose, lambda t: t.T, lambda t: t * 2, lambda t: t == t):
+        with pytest.raises(ValueError, match=r"or table\.toarray\(\) for all$"):
+            function(table)
     assert table.toarray().shape == (20, 60)
 
 

@@ -17,7 +17,7 @@ from coem.stats import Stats
 from coem.typing import CSR, Array, Matrix, Resp, Rng, is_sparse
 
 Table: TypeAlias = Any
-"""Log probabilities: a table, or a `SparseTable`, which can be used like one."""
+"""Log probabilities: a table, or a `SparseTable`, which takes the same indices."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def new_table(n_components: int, n_features: int, dtype: Any) -> Array:
     """Return a table to be filled."""
     memory = threads.recycled(n_components * n_features + LANES, dtype)
     memory[-LANES:] = 0
-    return table_in(memory, n_components)
+    return memory[:-LANES].reshape(n_features, n_components).T  # either may be 0
 
 
 def table_in(memory: Array, n_components: int) -> Array:

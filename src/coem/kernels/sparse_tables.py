@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from coem.kernels import _compiled, threads
 from coem.kernels.counts import LOG_ZERO, WORDS, as_table, memory_of, new_table
+from coem.kernels.indices import ALL, Index, axes, places_of
 from coem.kernels.sparse_sums import CHUNK, SparseSums, check_lists, ends, joined
 from coem.kernels.summing import csr_arrays
 from coem.typing import CSR, Array
@@ -24,12 +26,20 @@ TINY = float(np.finfo(np.float64).tiny)  # smaller numbers lose digits, and thei
 DENSE_CELLS = 1 << 28  # cells of the largest dense table, 1 GB in float32
 
 
-@dataclass(frozen=True)
-class SparseTable:
+# Two tables are compared cell by cell, as arrays are, and not by their parts.
+@dataclass(frozen=True, eq=False)
+class SparseTable(NDArrayOperatorsMixin):
     """A table (n_components, n_features). You can use it like the array that it stands for.
 
-    ``table[components]`` is a table of some components, ``table[:, words]`` an array.
-    ``np.asarray(table)`` is the dense array, if it is not too large; `toarray` in any case.
+    Indices are those of NumPy: integers, slices, lists of integers, and masks, for components,
+    words or both. Two lists name pairs, so ``table[[0, 1], [2, 3]]`` has two cells. Whole
+    components, ``table[components]``, are a table again, and one of them, ``table[j]``, is an
+    array. All other cells are arrays, ``table[:, words]`` too. `None` and ``...`` are refused, and
+    no cell can be changed.
+
+    ``np.asarray(table)`` is the dense array, if it is not too large; `toarray` in any case. `T`,
+    operators such as ``table * 2``, and functions of NumPy such as ``np.exp(table)`` make this
+    array, too. `exp`, `total`, `scores` and ``share @ table`` do not.
 
     Parameters
     ----------
@@ -97,6 +107,16 @@ class SparseTable:
         return self.shape[0] * self.shape[1]
 
     @property
+    def ndim(self) -> int:
+        """The number of axes of the dense array."""
+        return 2
+
+    @property
+    def T(self) -> Array:
+        """The dense array with its axes exchanged, if it is not too large."""
+        return np.asarray(self).T
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the cells."""
         return self.cells.dtype
@@ -158,14 +178,61 @@ class SparseTable:
         return lists
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a table of some components, or with ``[:, words]`` an array of some words."""
-        if isinstance(key, tuple):
-            some, words = key
-            return self._words(np.arange(self.shape[1])[words])[some]
-        chosen = np.arange(len(self))[key]
-        if chosen.ndim == 0:
-            return self._words(np.arange(self.shape[1]), chosen[np.newaxis])[0]
-        return self._some(chosen)
+        """Return whole components as a table, and other cells as an array."""
+        rows, words = axes(key, self.shape)
+        if isinstance(words, slice) and words == ALL:
+            return self._whole(rows)
+        if isinstance(rows, slice) or isinstance(words, slice):
+            return self._block(rows, words)
+        return self._pairs(rows, words)
+
+    def _whole(self, rows: Index) -> "SparseTable | Array":
+        """Return whole components: a table, or an array for one of them."""
+        if isinstance(rows, slice):
+            return self if rows == ALL else self._some(places_of(rows, len(self)))
+        return self._some(rows) if rows.ndim == 1 else self._block(rows, ALL)
+
+    def _block(self, rows: Index, words: Index) -> Array:
+        """Return the cells of all words that are chosen, of all components that are."""
+        whole = isinstance(rows, slice) and rows == ALL
+        rows, words = places_of(rows, len(self)), places_of(words, self.shape[1])
+        chosen, few = rows.ravel(), COMMON * len(self) * words.size < len(self.cells)
+        if whole or few:  # a table of some components takes a look at all cells
+            cells = self._words(words.ravel())
+            cells = cells if whole else cells[chosen]
+        else:
+            cells = self._some(chosen)._words(words.ravel())
+        return cells.reshape(rows.shape + words.shape)
+
+    def _pairs(self, rows: Array, words: Array) -> Any:
+        """Return a cell for each pair of a component and a word, or the one cell."""
+        try:
+            rows, words = np.broadcast_arrays(rows, words)
+        except ValueError:
+            raise IndexError(
+                f"components of shape {rows.shape} and features of shape {words.shape} make no "
+                "pairs; table[components][:, features] has the cells of all of them"
+            ) from None
+        shape, rows, words = rows.shape, rows.ravel(), words.ravel()
+        cells = self.unseen[rows].astype(self.dtype)
+        there = self.places[words] >= 0
+        cells[there] = self.common[rows[there], self.places[words[there]]]
+        pairs, listed = self._find(rows, words)
+        cells[pairs] = self.cells[listed]
+        return cells.reshape(shape)[()]
+
+    def _find(self, rows: Array, words: Array) -> tuple[Array, Array]:
+        """Return which pairs of components and words are listed, and where; by bisection."""
+        low, high = self.offsets[words], self.offsets[words + 1]
+        last = high
+        while (apart := low < high).any():
+            middle = (low + high) // 2
+            below = self.components.take(middle, mode="clip") < rows
+            low = np.where(apart & below, middle + 1, low)
+            high = np.where(below, high, middle)
+        pairs = np.flatnonzero(low < last)
+        pairs = pairs[self.components[low[pairs]] == rows[pairs]]
+        return pairs, low[pairs]
 
     def _some(self, chosen: Array) -> "SparseTable":
         """Return a table of some components."""
@@ -174,18 +241,16 @@ class SparseTable:
         lists = own.indptr.astype(np.int64), own.indices.astype(np.int32), own.data
         return SparseTable(self.unseen[chosen], self.places, self.common[chosen], *lists)
 
-    def _words(self, words: Array, chosen: Array | None = None) -> Array:
-        """Return the cells of some words, of all components or of some, as an array."""
-        chosen = np.arange(len(self)) if chosen is None else chosen
-        some = self if len(chosen) == len(self) else self._some(chosen)
-        out = np.repeat(some.unseen.astype(self.dtype)[:, np.newaxis], len(words), axis=1)
-        there = some.places[words] >= 0
-        out[:, there] = some.common[:, some.places[words[there]]]
-        lengths = np.diff(some.offsets)[words]
+    def _words(self, words: Array) -> Array:
+        """Return the cells of some words, of all components, as an array."""
+        out = np.repeat(self.unseen.astype(self.dtype)[:, np.newaxis], len(words), axis=1)
+        there = self.places[words] >= 0
+        out[:, there] = self.common[:, self.places[words[there]]]
+        lengths = self.offsets[words + 1] - self.offsets[words]
         columns = np.repeat(np.arange(len(words)), lengths)
-        first = some.offsets[words] - ends(lengths)[:-1]
+        first = self.offsets[words] - ends(lengths)[:-1]
         pairs = np.arange(len(columns)) + first[columns]
-        out[some.components[pairs], columns] = some.cells[pairs]
+        out[self.components[pairs], columns] = self.cells[pairs]
         return out
 
     def toarray(self) -> Array:
@@ -211,13 +276,20 @@ class SparseTable:
         dense = self.toarray()
         return dense if dtype is None else dense.astype(dtype)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+        """Apply a function to the dense array, or ``share @ table`` to the lists."""
+        if method == "at" or any(isinstance(x, SparseTable) for x in settings.get("out", ())):
+            raise TypeError("a sparse table cannot be changed; np.asarray(table) can, it is a copy")
+        if ufunc is np.matmul and not settings and not isinstance(inputs[0], SparseTable):
+            return inputs[1].__rmatmul__(inputs[0])
+        dense = (np.asarray(x) if isinstance(x, SparseTable) else x for x in inputs)
+        return getattr(ufunc, method)(*dense, **settings)
+
     def __rmatmul__(self, share: Array) -> "SparseTable":
         """Return ``share @ table`` for shares of shape (n, k)."""
         unseen = share @ self.unseen
         more = self.listed() @ sp.csr_matrix(share.T)
         return _of_words(unseen, more.tocsr(), np.float64)
-
-    __array_ufunc__ = None  # so that NumPy leaves ``share @ table`` to this class
 
     @classmethod
     def of_dense(cls, table: Array) -> "SparseTable":
