@@ -16,10 +16,10 @@ template <class T> const Kernels<T>& table() {
                                 count_active<T>,    list_active<T>, accumulate_list<T>,
                                 sum_lists<T>,       move_rows<T>, accumulate_tile<T>,
                                 fill_table<T>,      set_bounds,   rises<T>,
-                                chances<T>,         touch<T>,     collect,
-                                fill_nothing<T>,    fill_pairs<T>, table_sum<T>,
-                                sparse_scores<T>,   count_words,  sum_words<T>,
-                                fill_sparse<T>};
+                                chances<T>,         near,         list_rows<T>,
+                                touch<T>,           collect,      fill_nothing<T>,
+                                fill_pairs<T>,      table_sum<T>, sparse_scores<T>,
+                                count_words,        sum_words<T>, fill_sparse<T>};
     return all;
 }
 template const Kernels<float>& table<float>();

@@ -180,6 +180,11 @@ struct Kernels {
     // score what can matter to the rows from `first` on; returns the row it had no room for
     std::int64_t (*chances)(const Csr&, const T* table, const Pruning&, const Bounds&,
                             std::int64_t first, const Found&);
+    // list what is in reach of the best of each row of log joints (n, k); false for want of room
+    bool (*near)(const double* joint, std::int64_t n, std::int64_t k, double reach, const Found&);
+    // list what is not zero in resp (n, k), row by row
+    void (*list_rows)(const T* resp, std::int64_t n, std::int64_t k, std::int64_t* offsets,
+                      std::int32_t* components, T* values);
     // add list entries to sums (V), which were zero, and list the words; returns their number
     std::int64_t (*touch)(const Csr&, const Lists<T>&, std::int64_t lo, std::int64_t hi,
                           double* sums, std::int32_t* words);

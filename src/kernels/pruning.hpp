@@ -174,5 +174,68 @@ int64_t chances(const Csr& X, const T* table, const Pruning& p, const Bounds& b,
     return row.size();
 }
 
+inline double largest(const double* row, int64_t k) {
+    Half<double> most = Half<double>{} + NEVER;
+    int64_t j = 0;
+    for (; j + HALF <= k; j += HALF) most = larger(load_half<double>(row + j), most);
+    double top = largest_of(most);
+    for (; j < k; ++j) top = row[j] > top ? row[j] : top;
+    return top;
+}
+
+inline bool reaches(const double* some, int64_t m, double least) {
+    if (m == LANES) {
+        const Half<double> bar = Half<double>{} + least;
+        return bits(load_half<double>(some) >= bar) | bits(load_half<double>(some + HALF) >= bar);
+    }
+    bool any = false;
+    for (int64_t l = 0; l < m; ++l) any |= some[l] >= least;
+    return any;
+}
+
+// Vectors of eight components of which one is in reach of the best of its row, from the log joints
+// of all. Returns false as soon as there are more than there is room for.
+inline bool near(const double* joint, int64_t n, int64_t k, double reach, const Found& out) {
+    int64_t at = 0;
+    out.offsets[0] = 0;
+    for (int64_t i = 0; i < n; ++i, joint += k) {
+        const double least = largest(joint, k) - reach;
+        for (int64_t first = 0; first < k; first += LANES) {
+            const int64_t m = k - first < LANES ? k - first : LANES;
+            if (!reaches(joint + first, m, least)) continue;
+            if (at == out.room) return false;
+            out.units[at] = static_cast<std::int32_t>(first / LANES);
+            double* to = out.joint + at * LANES;
+            for (int64_t l = 0; l < LANES; ++l) {
+                to[l] = l < m && joint[first + l] >= least ? joint[first + l] : NEVER;
+            }
+            ++at;
+        }
+        out.offsets[i + 1] = at;
+    }
+    return true;
+}
+
+// The responsibilities that are not zero, in order.
+template <class T>
+void list_rows(const T* resp, int64_t n, int64_t k, int64_t* offsets, std::int32_t* components,
+               T* values) {
+    int64_t at = 0;
+    offsets[0] = 0;
+    for (int64_t i = 0; i < n; ++i, resp += k) {
+        for (int64_t first = 0; first < k; first += LANES) {
+            const int64_t end = k - first < LANES ? k : first + LANES;
+            bool any = false;
+            for (int64_t j = first; j < end; ++j) any |= resp[j] != T{0};
+            for (int64_t j = first; any && j < end; ++j) {
+                components[at] = static_cast<std::int32_t>(j);
+                values[at] = resp[j];
+                at += resp[j] != T{0};
+            }
+        }
+        offsets[i + 1] = at;
+    }
+}
+
 }  // namespace
 }  // namespace coem::COEM_ISA

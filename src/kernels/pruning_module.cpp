@@ -74,6 +74,29 @@ std::int64_t chances(const Any1& indptr, const Any1& indices, const Any1& data,
     return kernels<T>().chances(X, table.data(), p, b, first, out);
 }
 
+bool near(const In2<double>& joint, double reach, const Out1<std::int64_t>& offsets,
+          const Out1<std::int32_t>& units, const Out2<double>& found) {
+    const std::int64_t n = extent(joint.shape(0));
+    const std::int64_t k = extent(joint.shape(1));
+    require(k > 0 && extent(offsets.shape(0)) == n + 1, "offsets must have n + 1 entries");
+    require(found.shape(0) == units.shape(0) && found.shape(1) == 8, "found must be (room, 8)");
+    const Found out{offsets.data(), units.data(), found.data(), extent(units.shape(0))};
+    const nb::gil_scoped_release free;
+    return kernels<double>().near(joint.data(), n, k, reach, out);
+}
+
+template <class T>
+void list_rows(const In2<T>& resp, const Out1<std::int64_t>& offsets,
+               const Out1<std::int32_t>& components, const Out1<T>& values) {
+    const std::int64_t n = extent(resp.shape(0));
+    const std::int64_t k = extent(resp.shape(1));
+    require(extent(offsets.shape(0)) == n + 1, "offsets must have n + 1 entries");
+    require(extent(components.shape(0)) >= n * k && extent(values.shape(0)) >= n * k,
+            "components and values must have room for all");
+    const nb::gil_scoped_release free;
+    kernels<T>().list_rows(resp.data(), n, k, offsets.data(), components.data(), values.data());
+}
+
 // `sums` must be zero. Words of the rows must be words of the sums, and `words` and `found` have
 // room for all non-zeros of the listed rows.
 template <class T>
@@ -124,6 +147,8 @@ template <class T> void bind_tables(nb::module_& m) {
           as_it_is("rise"), as_it_is("log_weights"), as_it_is("allowed").none(), as_it_is("blank").none(),
           nb::arg("reach"), as_it_is("level"), as_it_is("gaps"), nb::arg("first"), as_it_is("offsets"),
           as_it_is("units"), as_it_is("found"));
+    m.def("list_rows", list_rows<T>, as_it_is("resp"), as_it_is("offsets"), as_it_is("components"),
+          as_it_is("values"));
     m.def("touch", touch<T>, as_it_is("indptr"), as_it_is("indices"), as_it_is("data"), as_it_is("rows"),
           as_it_is("weights"), nb::arg("lo"), nb::arg("hi"), as_it_is("sums"), as_it_is("words"));
     m.def("fill_nothing", fill_nothing<T>, nb::arg("lo"), nb::arg("hi"), nb::arg("alpha"),
@@ -139,6 +164,8 @@ void bind_pruning(nb::module_& m) {
     bind_tables<double>(m);
     m.def("set_bounds", set_bounds, as_it_is("scores"), as_it_is("columns").none(),
           as_it_is("level"), as_it_is("gaps"));
+    m.def("near", near, as_it_is("joint"), nb::arg("reach"), as_it_is("offsets"), as_it_is("units"),
+          as_it_is("found"));
     m.def("collect", collect, as_it_is("sums"), as_it_is("words"), as_it_is("found"),
           nb::arg("n"));
 }

@@ -155,6 +155,38 @@ def test_no_rows():
     assert joint.shape == (0, 8)
 
 
+@every_k
+def test_what_is_near_the_best_of_all(k):
+    rng = np.random.default_rng(k)
+    joint = rng.normal(scale=20.0, size=(40, k))
+    joint[rng.random((40, k)) < 0.2] = -np.inf
+    joint[:, 0] = np.maximum(joint[:, 0], -30.0)
+    near = joint >= joint.max(axis=1, keepdims=True) - REACH
+    units = np.unique(np.argwhere(near) // [1, 8], axis=0)
+    found = pruning.near(joint, REACH, len(units))
+    np.testing.assert_array_equal(np.repeat(np.arange(40), np.diff(found[0])), units[:, 0])
+    np.testing.assert_array_equal(found[1], units[:, 1])
+    got = dense_joint(found, 40, k)
+    np.testing.assert_array_equal(
+        np.where(np.isnan(got), -np.inf, got), np.where(near, joint, -np.inf)
+    )
+    assert pruning.near(joint, REACH, len(units) - 1) is None
+
+
+@every_precision
+@every_k
+def test_what_is_not_zero_is_listed(k, precision):
+    resp = some_resp(np.random.default_rng(k), 40, k, share=0.3).astype(precision)
+    resp[3], resp[-1] = 0.0, 1.0
+    lists = pruning.list_rows(resp)
+    rows, components = np.nonzero(resp)
+    np.testing.assert_array_equal(lists.rows(), rows)
+    np.testing.assert_array_equal(lists.components, components)
+    np.testing.assert_array_equal(lists.values, resp[rows, components])
+    assert lists.dtype == precision
+    np.testing.assert_array_equal(lists, resp)
+
+
 # -- lists of responsibilities -------------------------------------------------------------------
 
 

@@ -4,6 +4,8 @@ Rounds with bounds equal rounds that score everything, up to 1e-9 of a row, what
 rows. A state that was lost is made again to the same.
 """
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -23,7 +25,7 @@ from tests.engines import ENGINES
 K, WIDTH, ROUNDS = 150, 400, 9
 
 
-def corpus(n=1500, length=60, seed=0):
+def corpus(n=1500, length=60, seed=0, share=0.7):
     """Return counts of K groups and the groups; the last rows are empty or short."""
     rng = np.random.default_rng(seed)
     group = rng.integers(K, size=n)
@@ -31,14 +33,15 @@ def corpus(n=1500, length=60, seed=0):
     lengths = rng.poisson(length, size=n)
     lengths[-20:] = np.arange(20) // 5
     drawn = [
-        rng.multinomial(m, 0.7 * words[g] + 0.3 / WIDTH)
+        rng.multinomial(m, share * words[g] + (1 - share) / WIDTH)
         for m, g in zip(lengths, group, strict=True)
     ]
     return sp.csr_matrix(np.array(drawn, dtype=np.float32)), group
 
 
 def part_of(case):
-    X, group = corpus(length=8 if case == "short rows" else 60)
+    share = 0.1 if case == "weak groups" else 0.7
+    X, group = corpus(length=8 if case == "short rows" else 60, share=share)
     rng = np.random.default_rng(1)
     n = X.shape[0]
     start = np.where(rng.random(n) < 0.7, group, rng.integers(K, size=n))
@@ -124,6 +127,51 @@ def test_a_lost_state_is_made_again_with_the_same_bits(case):
         np.testing.assert_array_equal(resp, own_resp)
         np.testing.assert_array_equal(theta, own_theta)
         assert value == own_value
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize("case", [*CASES, "weak groups"])
+def test_bits_do_not_depend_on_whether_bounds_are_used(case, rule, monkeypatch):
+    runs, blocks = [], []
+    for fixed in (-np.inf, pruning.FIXED, np.inf):  # wherever they can be, if they pay, never
+        monkeypatch.setattr(pruning, "FIXED", fixed)
+        with blocks_with_bounds(monkeypatch) as seen:
+            runs.append(rounds(case, rule=rule))
+        blocks.append(len(seen))
+    assert blocks[0] >= blocks[1] >= blocks[2] == 0
+    assert blocks[0] > 0
+    for one, *others in zip(*runs, strict=True):
+        for other in others:
+            np.testing.assert_array_equal(other[0], one[0])
+            np.testing.assert_array_equal(other[1], one[1])
+            assert other[2] == one[2]
+
+
+@contextmanager
+def blocks_with_bounds(monkeypatch):
+    """Give a list of all blocks whose components are left out by bounds."""
+    seen, chances = [], pruning.Moved.chances
+
+    def look(moved, block, *args):
+        seen.append(block)
+        return chances(moved, block, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pruning.Moved, "chances", look)
+        yield seen
+
+
+def test_bounds_are_given_up_while_they_do_not_pay(monkeypatch):
+    with blocks_with_bounds(monkeypatch) as seen:
+        weak = [state.bounds for *_, state in rounds("weak groups", betas=(1.0,) * 16)]
+    assert not seen
+    # They are set in round 0, and tried in rounds 1, 2, 4 and 8: pauses of 0, 1, 3 and 7 rounds.
+    paused = [t for t, bounds in enumerate(weak) if isinstance(bounds, pruning.Pause)]
+    assert paused == [2, 4, 5, 6, *range(8, 15)]
+    with blocks_with_bounds(monkeypatch) as seen:
+        last = rounds("plain", betas=(1.0,) * 16)[-1][-1].bounds
+    assert seen
+    assert last.misses == 0
 
 
 def test_late_rounds_have_few_entries():

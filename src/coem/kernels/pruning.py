@@ -9,6 +9,7 @@ import numpy as np
 
 from coem.kernels import _compiled, threads
 from coem.kernels.counts import WORDS, memory_of, new_table
+from coem.kernels.row_lists import RowLists
 from coem.kernels.summing import LANES, csr_arrays
 from coem.typing import CSR, Array
 
@@ -132,6 +133,30 @@ def chances(
     if units is None or joint is None:
         return offsets, np.empty(0, np.int32), np.empty((0, LANES))
     return offsets, units[: offsets[-1]], joint[: offsets[-1]]
+
+
+def near(joint: Array, reach: float, room: int) -> tuple[Array, Array, Array] | None:
+    """Return what `chances` does but for what is out of reach, from all log joints (n, k).
+
+    The log joint of a component that is further than `reach` behind the best of its row is -inf.
+    Return None if there are more than `room` entries.
+    """
+    offsets = np.empty(len(joint) + 1, np.int64)
+    units = np.empty(room, np.int32)
+    found = threads.recycled(room * LANES, np.float64, "near").reshape(room, LANES)
+    if not _compiled.near(joint, reach, offsets, units, found):
+        return None
+    return offsets, units[: offsets[-1]], found[: offsets[-1]]
+
+
+def list_rows(resp: Array) -> RowLists:
+    """Return responsibilities (n, k) as lists of those that are not zero."""
+    n, k = resp.shape
+    offsets = np.empty(n + 1, np.int64)
+    components = threads.recycled(n * k, np.int32, "components")
+    values = threads.recycled(n * k, resp.dtype, "values")
+    _compiled.list_rows(resp, offsets, components, values)
+    return RowLists(offsets, components[: offsets[-1]].copy(), values[: offsets[-1]].copy(), k)
 
 
 def _mask(values: Array | None) -> Array | None:

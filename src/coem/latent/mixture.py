@@ -16,7 +16,7 @@ from coem.kernels import threads
 from coem.kernels.row_lists import RowLists
 from coem.latent.block import Block, Partition, fill_resp
 from coem.latent.emissions import Emissions
-from coem.latent.pruning import Bounds, of_all, worth_it
+from coem.latent.pruning import Bounds, Moved, Pause, advance, of_all, worth_it
 from coem.latent.summaries import (
     Look,
     Looks,
@@ -91,7 +91,7 @@ class MixtureState:
     version: tuple[int, ...]  # of the parameters behind every slot
     params: tuple[Theta | None, ...]  # those behind the slots that the next M step needs
     looks: tuple[Look | None, ...]  # what the E step saw in every slot; None for a given start
-    bounds: Bounds | None = None  # of the scores of rows, where many components can be left out
+    bounds: Bounds | Pause | None = None  # of scores, where many components can be left out
 
 
 @dataclass(frozen=True)
@@ -211,26 +211,27 @@ class Mixture:
         log_weights, k = theta.log_weights[0], self.n_components
         reach = self.rule.reach(beta, k)
         assert reach is not None
-        moved = None if state.bounds is None else state.bounds.under(part, table)
-        bounds = Bounds.new(part, table, state.bounds) if moved is None else moved.bounds
+        bounds = advance(state.bounds, part, table, log_weights, reach)
 
         def work(block: Block) -> tuple[Look, RowLists]:
             few = None
-            if moved is not None:
-                chances = moved.chances(block, log_weights, reach)
+            if isinstance(bounds, Moved):
+                chances = bounds.chances(block, log_weights, reach)
                 few = None if chances.are_many(k) else chances.posterior(self.rule, beta, k)
             if few is None:
                 log_prob = self.emissions.log_prob(block, theta.of_view(0), 0)
-                if moved is None and bounds is not None:
+                if isinstance(bounds, Bounds):
                     bounds.note(block, log_prob)
-                few = of_all(log_prob + log_weights, self.rule, beta, reach, block.allowed)
+                log_prob += log_weights  # in place: a new array of that size takes as long
+                few = of_all(log_prob, self.rule, beta, reach, block.allowed)
             state.evidence[0, block.rows] = few.evidence
             return look_at(block, few, block.row_weight()), few.resp
 
         parts = threads.spread(work, part.blocks)
         resp = replace(RowLists.joined([lists for _, lists in parts]), slots=True)
         look = reduce(add, [look for look, _ in parts])
-        return replace(state, resp=resp, looks=(look,), bounds=bounds)
+        kept = bounds.bounds if isinstance(bounds, Moved) else bounds
+        return replace(state, resp=resp, looks=(look,), bounds=kept)
 
     def _infer_slot(
         self, block: Block, theta: MixtureTheta, s: int, beta: float, state: MixtureState

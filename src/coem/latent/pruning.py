@@ -8,7 +8,8 @@ for all rows, which makes their bounds tight.
 
 What is left out has, all together, less than 1e-9 of its row (`Rule.reach`). Which components are
 left follows from the parameters alone, not from the bounds: of all that are not ruled out, those
-out of reach of the best are dropped as well. So a state that is made again has the same bits.
+out of reach of the best are dropped as well. So a state that is made again has the same bits, and
+bounds are given up at any time when they leave too much to pay (`advance`).
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from coem.kernels import counts, pruning
+from coem.kernels import counts, pruning, threads
 from coem.kernels.row_lists import RowLists
 from coem.kernels.sparse_tables import SparseTable
 from coem.kernels.summing import LANES
@@ -27,6 +28,11 @@ from coem.typing import Array, is_sparse
 
 FEWEST = 128  # components: with fewer, scoring all of them costs less than bounds
 FULL = 8  # non-zeros a word: with fewer, comparing tables costs as much as scores
+COST = 6.0  # of a score by itself, in scores that are computed with all others of the row
+FIXED = 0.25  # what rounds with bounds take besides, as a share of scoring everything
+SAMPLE = 512  # about as many rows tell whether bounds pay,
+APART = 16  # but no more than one in so many
+LONGEST = 7  # rounds without bounds, before they are tried again
 MANY = 4  # rows that have more than one in so many components are scored as a whole
 NATS = 4.0  # what the bound of a mean row may rise by before its scores are computed again
 
@@ -39,17 +45,12 @@ class Bounds:
     level: Array  # (n,)
     gaps: Array  # (n, at least k), upper halves of floats, see `kernels.pruning`
     rise: Array  # (k,), of the table since the scores of a component were computed
+    misses: int = 0  # how often in a row they did not pay
 
     @classmethod
-    def new(cls, part: Partition, table: Array | SparseTable, old: Self | None) -> Self | None:
-        """Return bounds for scores under `table`, to be set, in the memory of old ones.
-
-        There are none for a sparse table, whose scores cost about as much as bounds would.
-        """
-        if isinstance(table, SparseTable):
-            return None
-        memory = pruning.new_bounds(part.n_rows, len(table)) if old is None else old.memory
-        return cls(table, *memory, np.zeros(len(table)))
+    def new(cls, table: Array, memory: tuple[Array, Array], misses: int = 0) -> Self:
+        """Return bounds for scores under `table`, to be set."""
+        return cls(table, *memory, np.zeros(len(table)), misses)
 
     @property
     def memory(self) -> tuple[Array, Array]:
@@ -70,7 +71,7 @@ class Bounds:
             return None
         rise[stale] = 0.0
         return Moved(
-            replace(self, table=table, rise=rise),
+            replace(self, table=table, rise=rise, misses=0),
             stale,
             pruning.some_components(table, stale) if len(stale) else None,
         )
@@ -84,8 +85,21 @@ class Moved:
     stale: Array  # (m,) components
     table: Array | None  # (m, n_features), theirs
 
+    def pay(self, part: Partition, log_weights: Array, reach: float) -> bool:
+        """Tell from some of the rows whether scoring what is left costs less than scoring all."""
+        rows = np.arange(0, part.n_rows, max(part.n_rows // SAMPLE, APART))
+        level, gaps = (values[rows] for values in self.bounds.memory)
+        some = replace(self, bounds=replace(self.bounds, level=level, gaps=gaps))
+        left = some._left(part.take(rows).blocks[0], log_weights, reach)
+        share = len(left.units) * LANES / gaps.size
+        return FIXED + len(self.stale) / len(log_weights) + COST * share < 1.0
+
     def chances(self, block: Block, log_weights: Array, reach: float) -> "Chances":
         """Bring the bounds of a block up to date, and return what can matter to its rows."""
+        return self._left(block, log_weights, reach).within(reach)
+
+    def _left(self, block: Block, log_weights: Array, reach: float) -> "Chances":
+        """Bring the bounds of a block up to date, and return what they do not rule out."""
         bounds, X, blank = self.bounds, block.views[0], block.blank(0)
         level, gaps = bounds.level[block.rows], bounds.gaps[block.rows]
         assert is_sparse(X)
@@ -104,7 +118,47 @@ class Moved:
             allowed=block.allowed,
             blank=blank,
         )
-        return Chances(*found).within(reach)
+        return Chances(*found)
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Rounds that score everything and set no bounds, because bounds did not pay."""
+
+    memory: tuple[Array, Array]  # of the next bounds
+    misses: int
+    left: int  # rounds, this one included
+
+
+def advance(
+    old: Bounds | Pause | None,
+    part: Partition,
+    table: Array | SparseTable,
+    log_weights: Array,
+    reach: float,
+) -> Bounds | Moved | Pause | None:
+    """Return what becomes of bounds under a new table: all choices lead to the same posteriors.
+
+    `Moved` bounds leave components out. Otherwise everything is scored, and `Bounds` are to be set
+    to the scores. There are none for a sparse table, whose scores cost about as much as bounds
+    would. Each time in a row that bounds do not pay, the pause before the next is longer.
+    """
+    if isinstance(table, SparseTable):
+        return None
+    if old is None:
+        return Bounds.new(table, pruning.new_bounds(part.n_rows, len(table)))
+    if isinstance(old, Pause):
+        return replace(old, left=old.left - 1) if old.left > 1 else _after(old, table)
+    moved = old.under(part, table)
+    if moved is not None and moved.pay(part, log_weights, reach):
+        return moved
+    pause = Pause(old.memory, old.misses + 1, min(2**old.misses - 1, LONGEST))
+    return pause if pause.left else _after(pause, table)
+
+
+def _after(pause: Pause, table: Array) -> Bounds:
+    """Return the bounds after a pause, to be set."""
+    return Bounds.new(table, pause.memory, pause.misses)
 
 
 class Chances(NamedTuple):
@@ -115,18 +169,13 @@ class Chances(NamedTuple):
     joint: Array
 
     @classmethod
-    def of_all(cls, joint: Array, reach: float) -> Self:
-        """Return the components of rows that are in reach of the best, of all scores (n, k)."""
-        n, k = joint.shape
-        near = joint >= joint.max(axis=1, keepdims=True) - reach
-        width = -(-k // LANES)
-        padded = np.zeros((n, width * LANES), dtype=bool)
-        padded[:, :k] = near
-        rows, units = np.nonzero(padded.reshape(n, width, LANES).any(axis=2))
-        columns = units[:, np.newaxis] * LANES + np.arange(LANES)
-        there = padded[rows[:, np.newaxis], columns]
-        values = joint[rows[:, np.newaxis], np.minimum(columns, k - 1)]
-        return cls(_offsets(rows, n), units.astype(np.int32), np.where(there, values, -np.inf))
+    def of_all(cls, joint: Array, reach: float) -> Self | None:
+        """Return the components of rows that are in reach of the best, of all log joints (n, k).
+
+        Return None if they are many.
+        """
+        found = pruning.near(joint, reach, joint.size // (MANY * LANES))
+        return None if found is None else cls(*found)
 
     def within(self, reach: float) -> "Chances":
         """Return the components that are in reach of the best of their row."""
@@ -150,10 +199,9 @@ class Chances(NamedTuple):
             resp = np.empty(joint.shape, dtype=np.float32)
             result = rule.apply(joint, np.zeros(joint.shape[1]), beta=beta, out=resp)
             evidence[rows], objective[rows] = result.evidence, result.objective
-            places = np.flatnonzero(resp)
-            row, column = np.divmod(places, joint.shape[1])
-            components = units[row, column // LANES] * LANES + column % LANES
-            parts.append((rows[row], components, resp.ravel()[places]))
+            found = pruning.list_rows(resp)
+            row, (unit, lane) = found.rows(), np.divmod(found.components, LANES)
+            parts.append((rows[row], units[row, unit] * LANES + lane, found.values))
         return FewPosterior(_lists(parts, n, n_components), evidence, objective)
 
     def _alike(self) -> Iterator[tuple[Array, Array, Array]]:
@@ -169,10 +217,10 @@ class Chances(NamedTuple):
             if len(rows):
                 there = np.arange(width) < lengths[rows, np.newaxis]
                 places = self.offsets[rows, np.newaxis] + there * np.arange(width)
-                joint = self.joint[places]
+                joint = np.take(self.joint, places, axis=0)
                 if width > 2:  # with one or two all are there
                     joint[~there] = -np.inf
-                yield rows, self.units[places], joint.reshape(len(rows), -1)
+                yield rows, np.take(self.units, places), joint.reshape(len(rows), -1)
             width *= 2
 
 
@@ -189,19 +237,18 @@ def of_all(
 ) -> FewPosterior:
     """Return the posterior of rows, from the log joints (n, k) of all components.
 
-    It equals the posterior from the components that bounds leave, bit by bit.
+    It equals the posterior from the components that bounds leave, bit by bit. Do not read `joint`
+    after the call.
     """
-    n, k = joint.shape
+    k = joint.shape[1]
     if allowed is not None:
-        joint = np.where(allowed, joint, -np.inf)
+        joint[~allowed] = -np.inf
     chances = Chances.of_all(joint, reach)
-    if not chances.are_many(k):
+    if chances is not None:
         return chances.posterior(rule, beta, k)
-    resp = np.empty(joint.shape, dtype=np.float32)
+    resp = threads.recycled(joint.size, np.float32, "resp").reshape(joint.shape)
     result = rule.apply(joint, np.zeros(k), beta=beta, out=resp)
-    rows, components = np.nonzero(resp)
-    lists = RowLists(_offsets(rows, n), components.astype(np.int32), resp[rows, components], k)
-    return FewPosterior(lists, result.evidence, result.objective)
+    return FewPosterior(pruning.list_rows(resp), result.evidence, result.objective)
 
 
 def _offsets(rows: Array, n: int) -> Array:
