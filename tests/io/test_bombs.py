@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import zipfile
+from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from coem.io import parquet_files, unpacking
+from coem.io.batches import open_source
 from coem.io.streams import Reading, Stream
 from coem.io.tables import TableError, read_table
 from tests.io.test_tables_of_people import workbook
@@ -105,6 +107,65 @@ def test_a_packed_file_in_a_packed_file(how, small, tmp_path):
     assert path.stat().st_size < 5000
     with pytest.raises(TableError, match="unpacks to more than 1,000,000 bytes"):
         read_table(path) if how == "whole" else in_parts(path, tmp_path)
+
+
+HELD = {
+    "a.json": b'[{"id":1,"x":[' + b"[]," * 30_000 + b"[]]}]",
+    "b.json": b"[" + b"[]," * 30_000 + b"[]]",
+    "c.jsonl": b'{"x":[' + b"[]," * 30_000 + b"[]]}\n" + b'{"x":1}\n',
+    "d.jsonl": b'{"x":1}\n' * 10_000,
+    "e.csv": b"n\n" + b"1\n" * 20_000,
+    "f.csv": b",".join(b"m%d" % i for i in range(100)) + b"\n" + (b"," * 99 + b"\n") * 700,
+    "g.tsv": b"n\tm\n" + b"1\t1\n" * 15_000,
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_values_are_counted_before_any_is_made(name, small, tmp_path, monkeypatch):
+    """A byte or two of a packed file can stand for a value that takes fifty times as much."""
+    monkeypatch.setattr(json, "loads", lambda *_: pytest.fail("values are made"))
+    path = tmp_path / f"{name}.gz"
+    path.write_bytes(gzip.compress(HELD[name]))
+    assert path.stat().st_size < 2000
+    for read in (read_table, lambda path: in_parts(path, tmp_path)):
+        with pytest.raises(TableError, match=r"holds rows and values that take more than 1,000,0"):
+            read(path)
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_values_of_a_packed_stream_are_counted(name, small, tmp_path, monkeypatch):
+    packed = gzip.compress(HELD[name])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(packed)))
+    with pytest.raises(TableError, match="standard input holds rows and values that take more"):
+        read_table("-")
+    (tmp_path / f"{name}.gz").write_bytes(packed)
+    with pytest.raises(TableError, match="holds rows and values that take more than 1,000,000"):
+        all_records(tmp_path / f"{name}.gz")
+
+
+def all_records(path):
+    with closing(open_source(str(path))) as source:
+        return list(iter(source.record, None))
+
+
+def test_values_of_a_plain_file_have_no_limit_but_memory(small, tmp_path):
+    (tmp_path / "a.csv").write_bytes(HELD["e.csv"])
+    assert read_table(tmp_path / "a.csv").data.num_rows == 20_000
+
+
+def test_rows_of_a_parquet_file_without_any_content(small, tmp_path):
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"a": pa.nulls(20_000), "b": pa.nulls(20_000)}), path)
+    for read in (read_table, lambda path: in_parts(path, tmp_path)):
+        with pytest.raises(TableError, match="unpacks to more than 1,000,000 bytes"):
+            read(path)
+
+
+def test_blank_cells_of_a_workbook(small, tmp_path):
+    rows = [["a", "b"], *([None] * 3000 + [i] for i in range(30))]
+    path = workbook(tmp_path / "a.xlsx", {"S": rows})
+    with pytest.raises(TableError, match=r"unpacks to more than 1,\d+,\d+ bytes"):
+        read_table(path)
 
 
 SHARED = '<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><si><t>{}</t></si></sst>'

@@ -218,9 +218,9 @@ class Unpacked(io.RawIOBase):
     A file that is damaged, or unpacks to too much, is a `TableError`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, suffix: str) -> None:
         self._packed = gzip.open(path, "rb")  # noqa: SIM115, it is closed below
-        self._stream, self._source = Bounded(self._packed, path.stat().st_size), path
+        self._stream, self._source = Bounded(self._packed, path.stat().st_size, suffix), path
 
     def readable(self) -> bool:
         """Return True."""
@@ -292,7 +292,7 @@ def open_source(
     if kind and kind[0] in LINES and path.is_file():
         if kind == [".tsv"]:
             how["delimiter"] = delimiter or "\t"
-        file: Any = io.BufferedReader(Unpacked(path)) if packed else open(path, "rb")  # noqa: SIM115
+        file: Any = io.BufferedReader(Unpacked(path, *kind)) if packed else open(path, "rb")  # noqa: SIM115
         return LineSource(file, name, grows=not packed, **how)
     found = read_table(path, sheet=sheet, **how)
     return TableSource([found.data], name, found.first)

@@ -15,7 +15,7 @@ from coem.io.json_lines import as_column
 from coem.io.numbers import MISSING, with_numbers
 from coem.io.rows import SKIP, Bad, Parsed
 from coem.io.sources import Content, TableError
-from coem.io.unpacking import TooLarge, most_unpacked
+from coem.io.unpacking import CELL, ROW, TooLarge, most_unpacked
 from coem.phrases import first_few
 
 INSTALL = "to read Excel files install openpyxl: pip install 'coem[excel]'"
@@ -85,7 +85,8 @@ def _rows_of(book: Any, name: str, content: Content) -> list[Any]:
     left, room = CELLS, most_unpacked(content.n_packed)
     for row in book[name].iter_rows(values_only=True):
         left -= len(row)
-        room -= sum(len(cell) for cell in row if isinstance(cell, str))  # any number share a text
+        # Any number of cells share a text, and one cell far to the right makes a row of blanks.
+        room -= ROW + CELL * len(row) + sum(len(cell) for cell in row if isinstance(cell, str))
         if room < 0:
             raise TooLarge(content.n_packed)
         if left < 0 or len(rows) == ROWS:  # a cell may say that it is in row 1,000,000,000

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
-from coem.io.unpacking import TooLarge, most_unpacked
+from coem.io.unpacking import ROW, TooLarge, most_unpacked
 
 ROWS = 1 << 13  # that are read at once: codes are found by a hash that anybody can know
 FEW = 1 << 8  # the same of a file with maps, whose texts Arrow cannot read as codes
@@ -49,7 +49,7 @@ def read_batches(source: Any, packed: int, rows: int = ROWS, **how: Any) -> Iter
         with parquet.ParquetFile(source, metadata=about, **how) as coded:
             for batch in _batches(coded, at_once):
                 batch.validate(full=True)  # also that text is UTF-8, and codes are in their lists
-                most -= sum(map(_size, batch.columns))
+                most -= ROW * batch.num_rows + sum(map(_size, batch.columns))
                 if most < 0:
                     raise TooLarge(packed)
                 columns = map(plain_column, batch.columns, schema.types)

@@ -69,7 +69,8 @@ def read_file(path: Path, suffix: str, packed: str, max_line: int) -> Content:
         if packed:
             size = path.stat().st_size
             with unpacked(path, packed) as file:
-                return replace(_read(Bounded(file, size), str(path), suffix, limit), packed=size)
+                bounded = Bounded(file, size, suffix)
+                return replace(_read(bounded, str(path), suffix, limit), packed=size)
         with open(path, "rb") as file:
             return _read(file, str(path), suffix, limit)
 

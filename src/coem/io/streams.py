@@ -153,7 +153,7 @@ class Stream:
         suffix, packed = suffixes(path, KINDS)
         size = os.path.getsize(path)
         if packed and suffix not in AS_WHOLE:  # which `read_table` unpacks
-            path = unpack(path, packed, place, source)
+            path = unpack(path, packed, place, source, suffix)
         return self._look_at_file(path, suffix, source, place, size)
 
     def _look_at_file(

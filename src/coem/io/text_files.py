@@ -61,12 +61,12 @@ def spool_stdin(scratch: Path) -> tuple[Path, str]:
     return path, kind
 
 
-def unpack(path: Path, packed: str, place: Path, source: str) -> Path:
-    """Write what a packed file holds to a place."""
+def unpack(path: Path, packed: str, place: Path, source: str, suffix: str = "") -> Path:
+    """Write what a packed file holds to a place; `suffix` is that of what it holds, if known."""
     with explained(source):
         size = path.stat().st_size
         with unpacked(path, packed) as stream, open(place, "wb") as file:
-            for part in parts_of(Bounded(stream, size), source):
+            for part in parts_of(Bounded(stream, size, suffix), source):
                 file.write(part)
     return place
 
