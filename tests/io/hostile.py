@@ -14,7 +14,7 @@ import re
 import traceback
 import warnings
 import zipfile
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ KINDS = (
     *(".csv", ".tsv", "semicolon.csv", ".jsonl", ".json", ".parquet", ".xlsx", "folder"),
     *(".npy", "labels.csv"),
 )
+ODD = "odd"  # a column of a Parquet file of any type
 LONGEST = 3000  # characters of a message
 
 TOKENS = [
@@ -101,7 +102,7 @@ def mutate(rng: random.Random, data: bytes) -> bytes:
 
 def _damaged(rng: random.Random, kind: str, data: bytes) -> bytes:
     """Return the bytes of a file with damage, inside its parts if it is made of some."""
-    if rng.random() < 0.05:
+    if rng.random() < (0.4 if kind == ".parquet" else 0.05):  # whose types are hostile enough
         return data
     if kind == ".xlsx" and rng.random() < 0.8:
         return _damaged_book(rng, data)
@@ -208,6 +209,59 @@ def _json(rng: random.Random, kind: str, rows: dict[str, list[Any]]) -> bytes:
     return json.dumps(whole, indent=rng.choice((None, 1)), ensure_ascii=False).encode()
 
 
+LEAVES = (
+    *(pa.null(), pa.bool_(), pa.int8(), pa.uint16(), pa.int32(), pa.uint32(), pa.uint64()),
+    *(pa.float16(), pa.float32(), pa.float64(), pa.decimal128(38, 2), pa.decimal256(70, 2)),
+    *(pa.date32(), pa.date64(), pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")),
+    *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns")),
+    *(pa.timestamp("us", zone) for zone in ("UTC", "+05:30", "Europe/Berlin", "Mars/Base")),
+    *(pa.duration(unit) for unit in ("s", "ms", "us", "ns")),
+    *(pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.binary(3)),
+)
+
+
+def _leaf(rng: random.Random, kind: Any, n: int) -> Any:
+    """Return an array of some type, of small values or of any bits, some of them missing."""
+    small = rng.random() < 0.6
+    if pa.types.is_null(kind):
+        return pa.nulls(n)
+    if pa.types.is_boolean(kind):
+        return pa.array([rng.random() < 0.5 for _ in range(n)])
+    if kind.id in (pa.string().id, pa.large_string().id, pa.binary().id, pa.large_binary().id):
+        texts = [w.encode() if small else rng.randbytes(3) for w in rng.choices(WORDS, k=n)]
+        large = kind.id in (pa.large_string().id, pa.large_binary().id)
+        found = pa.array(texts, pa.large_binary() if large else pa.binary()).view(kind)
+    else:
+        width = kind.bit_width // 8
+        bits = [i.to_bytes(width, "little") if small else rng.randbytes(width) for i in range(n)]
+        found = pa.Array.from_buffers(kind, n, [None, pa.py_buffer(b"".join(bits))])
+    gaps = rng.random() < 0.5
+    return found.take(pa.array([None if gaps and i % 3 == 1 else i for i in range(n)], pa.int64()))
+
+
+def odd_column(rng: random.Random, n: int) -> Any:
+    """Return a column of any type that a Parquet file can have, alone or inside another."""
+    leaf, starts = _leaf(rng, rng.choice(LEAVES), 2 * n), np.arange(0, 2 * n + 1, 2)
+    pairs = pa.ListArray.from_arrays(starts.astype(np.int32), leaf)
+    ways = {
+        "plain": lambda: leaf[:n],
+        "codes": lambda: leaf[:n].dictionary_encode(),
+        "list": lambda: pairs,
+        "large": lambda: pa.LargeListArray.from_arrays(starts, leaf),
+        "fixed": lambda: pa.FixedSizeListArray.from_arrays(leaf, 2),
+        "ragged": lambda: pairs.take(pa.array([None if i % 5 == 4 else i for i in range(n)])),
+        "object": lambda: pa.StructArray.from_arrays([leaf[:n]], ["a"]),
+        "objects": lambda: pa.ListArray.from_arrays(
+            starts.astype(np.int32), pa.StructArray.from_arrays([leaf], ["a"])
+        ),
+        "lists": lambda: pa.ListArray.from_arrays(np.arange(n + 1, dtype=np.int32), pairs),
+        "map": lambda: pa.MapArray.from_arrays(
+            starts.astype(np.int32), [f"k{i}" for i in range(2 * n)], leaf
+        ),
+    }
+    return ways[rng.choice(["plain", "plain", "plain", *ways])]()
+
+
 def _parquet(rng: random.Random, rows: dict[str, list[Any]]) -> bytes:
     columns = {name: pa.array(values) for name, values in rows.items()}
     columns["label"] = columns["label"].dictionary_encode()
@@ -215,13 +269,18 @@ def _parquet(rng: random.Random, rows: dict[str, list[Any]]) -> bytes:
     columns["tags"] = pa.array([tags.split("|") for tags in rows["tags"]])
     columns["user"] = pa.array([{"name": name, "n": 1} for name in rows["id"]])
     columns["at"] = pa.array([datetime.datetime(2024, 1, 1)] * len(rows["id"]))
+    how = {
+        "compression": rng.choice(("none", "none", "snappy", "zstd")),
+        "use_dictionary": rng.random() < 0.7,
+    }
     sink = io.BytesIO()
-    parquet.write_table(
-        pa.table(columns),
-        sink,
-        compression=rng.choice(("none", "none", "snappy", "zstd")),
-        use_dictionary=rng.random() < 0.7,
-    )
+    with suppress(pa.ArrowException):  # some types cannot be written
+        parquet.write_table(
+            pa.table(columns | {ODD: odd_column(rng, len(rows["id"]))}), sink, **how
+        )
+        return sink.getvalue()
+    sink = io.BytesIO()
+    parquet.write_table(pa.table(columns), sink, **how)
     return sink.getvalue()
 
 
@@ -258,6 +317,7 @@ def _write_folder(rng: random.Random, folder: Path) -> None:
 
 # What is asked of the columns, by whatever names they have; a name that is gone is an error.
 VIEWS = ("text", "price:number", "n:number", "tags:list", "refs:inbound", "vec:vector")
+KINDS_OF_VIEWS = ("text", "list", "inbound", "number", "vector", "category")
 VIEWS += ("label:category", "when", "price", "id:list", "label:list", "vec:list", "at:number")
 
 
@@ -299,7 +359,8 @@ def read_everything(case: Hostile) -> list[str]:
         _try(said, lambda name=name: dates_of(documents, f"{name}:dmy"))
         _try(said, lambda name=name: all_labels_of(documents, name, listener))
         _try(said, lambda name=name: all_labels_of(documents, f"{name}:list", listener))
-    for spec in (None, *rng.sample(VIEWS, 3)):
+    odd = [f"{ODD}:{kind}" for kind in rng.sample(KINDS_OF_VIEWS, 2)] if ODD in names else []
+    for spec in (None, *rng.sample(VIEWS, 3), *odd):
         views = None if spec is None else {"v": spec}
         reader = TextViews(views, id=documents.id_column)
         _try(said, lambda reader=reader: reader.fit(documents.table).transform(documents.table))

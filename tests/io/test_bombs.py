@@ -3,6 +3,8 @@
 import gzip
 import io
 import json
+import subprocess
+import sys
 import zipfile
 from contextlib import closing
 
@@ -13,6 +15,7 @@ import pytest
 
 from coem.io import parquet_files, unpacking
 from coem.io.batches import open_source
+from coem.io.parquet_footer import n_values
 from coem.io.streams import Reading, Stream
 from coem.io.tables import TableError, read_table
 from tests.io.test_tables_of_people import workbook
@@ -65,6 +68,42 @@ def test_parquet_files(kind, small, tmp_path):
         with pytest.raises(TableError, match=r"a\.parquet unpacks to more than 1,000,000 bytes"):
             read(path)
         assert pa.total_allocated_bytes() - before < MADE
+
+
+LISTS = {"a": [[1, 2]] * 50, "b": ["x"] * 50, "c": [{"u": 1, "v": [True]}] * 50}
+
+
+@pytest.mark.parametrize("rows", [7, 50])
+def test_values_of_columns_are_found_in_the_footer(rows):
+    sink = io.BytesIO()
+    parquet.write_table(pa.table(LISTS), sink, row_group_size=rows)
+    about = parquet.read_metadata(sink)
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    known = [[group.column(i).num_values for i in range(4)] for group in groups]
+    assert n_values(sink) == known
+
+
+DAMAGED = """
+import sys
+from coem.io.tables import TableError, read_table
+good = open("a.parquet", "rb").read()
+for place in range(len(good) - 8 - int.from_bytes(good[-8:-4], "little"), len(good)):
+    open("b.parquet", "wb").write(good[:place] + bytes([good[place] ^ 16]) + good[place + 1 :])
+    try:
+        read_table("b.parquet")
+    except TableError:
+        pass
+print("all were read or refused")
+"""
+
+
+@pytest.mark.slow
+def test_damaged_footers_of_files_with_lists_do_not_end_the_process(tmp_path):
+    """Those of pyarrow 26 do, if anybody looks at the metadata of a chunk."""
+    parquet.write_table(pa.table(LISTS), tmp_path / "a.parquet", store_schema=False)
+    command = [sys.executable, "-c", DAMAGED]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "all were read or refused\n", done.stderr
 
 
 def test_a_parquet_file_is_not_unpacked_to_be_refused(small, tmp_path, monkeypatch):

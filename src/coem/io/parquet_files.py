@@ -5,16 +5,19 @@ made, whatever a file says of itself.
 """
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
+from coem.io.parquet_footer import n_values
 from coem.io.unpacking import ROW, TooLarge, most_unpacked
 
 ROWS = 1 << 13  # that are read at once: codes are found by a hash that anybody can know
 FEW = 1 << 8  # the same of a file with maps, whose texts Arrow cannot read as codes
+FINE = "[ns"  # in the names of types of Arrow with nanoseconds
 ITEM = 8  # bytes of a number, of the place of a text
 
 
@@ -40,7 +43,9 @@ def read_batches(source: Any, packed: int, rows: int = ROWS, **how: Any) -> Iter
     with parquet.ParquetFile(source, **how) as file:
         about, schema = file.metadata, file.schema_arrow
         leaves = [file.schema.column(i) for i in range(len(file.schema))]
-        _check_lists(about, leaves, packed)
+        nested = [i for i, leaf in enumerate(leaves) if leaf.max_repetition_level]
+        if nested:
+            _check_lists(source, nested, packed)
         maps = tuple(f"{own.name}." for own in schema if "map<" in str(own.type))
         texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         how |= {"read_dictionary": [path for path in texts if not path.startswith(maps)]}
@@ -62,11 +67,14 @@ def _batches(file: Any, rows: int) -> Iterator[Any]:
         yield from file.iter_batches(rows, row_groups=[group])
 
 
-def _check_lists(about: Any, leaves: list[Any], packed: int) -> None:
+def _check_lists(source: Any, nested: list[int], packed: int) -> None:
     """Refuse lists of too many items, of which there may be any number in a row."""
-    nested = [i for i, leaf in enumerate(leaves) if leaf.max_repetition_level]
-    for group in map(about.row_group, range(about.num_row_groups)):
-        if sum(group.column(i).num_values for i in nested) * ITEM > most_unpacked(packed):
+    with nullcontext(source) if hasattr(source, "read") else open(source, "rb") as file:
+        groups = n_values(file)
+    for group in groups:
+        if len(group) <= max(nested):
+            raise ValueError("a row group has too few columns")
+        if sum(max(group[i], 0) for i in nested) * ITEM > most_unpacked(packed):
             raise TooLarge(packed)
 
 
@@ -88,17 +96,24 @@ def plain_column(column: Any, kind: Any = None) -> Any:
 
     Times have microseconds, as those of Python.
     """
-    kind = _without_codes(column.type if kind is None else kind)
-    wanted = pa.string() if pa.types.is_large_string(kind) else kind
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        wanted = pa.timestamp("us", kind.tz)
-    return column if wanted == column.type else column.cast(wanted, safe=wanted.id != kind.id)
+    kind = column.type if kind is None else kind
+    plain = _without_codes(kind)
+    wanted = pa.string() if pa.types.is_large_string(plain) else plain
+    if wanted == column.type:
+        return column
+    return column.cast(wanted, safe=FINE not in str(kind))  # nanoseconds are cut off
 
 
 def _without_codes(kind: Any) -> Any:
-    """Return a type in which texts have neither codes nor views, at any depth."""
+    """Return a type in which texts have neither codes nor views, nor times nanoseconds."""
     if pa.types.is_dictionary(kind):
         return _without_codes(kind.value_type)
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    if pa.types.is_duration(kind) and kind.unit == "ns":
+        return pa.duration("us")
+    if pa.types.is_time64(kind):
+        return pa.time64("us")
     if pa.types.is_string_view(kind):
         return pa.string()
     if pa.types.is_binary_view(kind):

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +40,8 @@ WRITTEN = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 DELIMITED = (".csv", ".tsv")
 SHEETS = (".xls", ".xlsb", ".ods", ".numbers")  # which the programs that write them can save anew
 ZIP = b"PK\x03\x04"
+TIMES = re.compile("date|time|duration")  # in the names of types of Arrow
+ZONE = re.compile(r"tz=([^\]]*)\]")
 MAX_LINE = 64 << 20  # bytes
 KNOWN = (
     "csv, tsv, jsonl, ndjson, json, xlsx, parquet (each also .gz or .zst), a folder of .txt, .md "
@@ -233,15 +236,33 @@ def no_parquet(source: str, error: Exception) -> str:
 def check_times(data: Any, source: str) -> None:
     """Refuse dates and times that Python has not, such as the year 20000."""
     for name, column in zip(data.column_names, data.columns, strict=True):
-        if not pa.types.is_temporal(column.type) and not pa.types.is_nested(column.type):
+        if not TIMES.search(str(column.type)):
             continue
         try:
-            column.to_pylist() if pa.types.is_nested(column.type) else pc.min_max(column).as_py()
+            column.to_pylist() if pa.types.is_nested(column.type) else _ends(column)
         except Exception as error:  # OverflowError, KeyError of a zone, and others of pyarrow
             raise TableError(
-                f"{source}: column {name!r} has a date or time that cannot be read ({error}); mend "
-                "it, or leave the column out"
+                f"{source}: column {name!r} has {_no_time(column.type, error)}, or leave the "
+                "column out"
             ) from error
+
+
+def _ends(column: Any) -> list[Any]:
+    """Return the first and the last time of a column; Arrow does not compare durations."""
+    is_duration = pa.types.is_duration(column.type)
+    found = pc.min_max(column.cast(pa.int64()) if is_duration else column)
+    return [found[end].cast(column.type).as_py() for end in ("min", "max")]
+
+
+def _no_time(kind: Any, error: Exception) -> str:
+    """Say why times of a type cannot be read, and what to do."""
+    for zone in ZONE.findall(str(kind)):
+        try:
+            pa.scalar(0, pa.timestamp("s", zone)).as_py()
+        except Exception:  # as above
+            return f"the time zone {zone!r:.60}, which is not known here; write its times in UTC"
+    reason = " ".join(str(error).split())[:120]
+    return f"a date or time that cannot be read ({reason}); mend it"
 
 
 # -- plain text ---------------------------------------------------------------------------------

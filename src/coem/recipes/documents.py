@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from coem.corpus import Corpus
-from coem.io.tables import Table, read_table
+from coem.io.tables import Table, check_times, read_table
 from coem.phrases import first_few
 from coem.recipes.corpora import as_path, described, place_of
 from coem.recipes.listener import Listener
@@ -97,6 +97,7 @@ def read_source(table: Any, *, plain: bool | None = None, **reading: Any) -> Tab
     data = as_arrow(table)
     if not data.num_rows:
         raise ValueError("the table has no rows")
+    check_times(data, "the table")
     return Table(data, "the table", _fingerprint(data), first=0)
 
 

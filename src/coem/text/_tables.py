@@ -21,10 +21,10 @@ def as_arrow(table):
     table : pandas or polars DataFrame, pyarrow Table or RecordBatch, list of dict, or dict
         A dict goes from the name of a column to its values.
     """
-    if isinstance(table, pa.Table):
-        return table
     if isinstance(table, pa.RecordBatch):
-        return pa.Table.from_batches([table])
+        table = pa.Table.from_batches([table])
+    if isinstance(table, pa.Table):
+        return _usual_table(table)
     if isinstance(table, Mapping):
         return _from_columns(table)
     if isinstance(table, list) and all(isinstance(row, Mapping) for row in table):
@@ -37,7 +37,32 @@ def as_arrow(table):
             f"a table is a pandas or polars DataFrame, a pyarrow Table, a list of dicts or a dict "
             f'of columns, not {_kind(table)}; one column is {{"text": [...]}}'
         ) from error
-    return _from_columns({name: frame[name].to_native() for name in frame.columns})
+    found = _from_columns({name: frame[name].to_native() for name in frame.columns})
+    return _usual_table(found)
+
+
+def _usual_table(table):
+    """Return a table whose columns are of types that Arrow can work with."""
+    for i, own in enumerate(table.schema):
+        usual = _usual(own.type)
+        if usual != own.type:
+            table = table.set_column(i, own.name, table.column(i).cast(usual))
+    return table
+
+
+def _usual(kind):
+    """Return the type to work with: Arrow has few functions for half precision and for views."""
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if _is_view(kind, "string"):
+        return pa.large_string()
+    return pa.large_binary() if _is_view(kind, "binary") else kind
+
+
+def _is_view(kind, of):
+    """Tell if a type is a view of texts or bytes, which versions of Arrow before 16 have not."""
+    check = getattr(pa.types, f"is_{of}_view", None)
+    return check is not None and check(kind)
 
 
 def _kind(table):
@@ -114,13 +139,13 @@ def column(table, name, view):
         raise ValueError(f"view {view!r}, column {name!r} is damaged: {error}") from error
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    return array
+    usual = _usual(array.type)
+    return array if usual == array.type else array.cast(usual)
 
 
 def is_text(kind):
     """Tell if a type of Arrow is text."""
-    view = getattr(pa.types, "is_string_view", lambda kind: False)
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or view(kind)
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or _is_view(kind, "string")
 
 
 def is_list(kind):
@@ -206,7 +231,8 @@ def read_items(table, name, view, separator=USUAL):
     elif pa.types.is_null(array.type):
         array = array.cast(pa.large_list(pa.large_string()))
     elif pa.types.is_integer(array.type):
-        array = pa.array([[i] if i is not None else None for i in array.to_pylist()])
+        rows = [None if i is None else [i] for i in array.to_pylist()]
+        array = pa.array(rows, pa.list_(array.type))
     kind = array.type
     if not is_list(kind) or not _nameable(kind.value_type):
         raise ValueError(
@@ -236,13 +262,22 @@ def _categories(array, name, view):
             f"view {view!r}: column {name!r} holds {array.type} and no categories; "
             f"{advice(name, array.type)}"
         )
-    texts = array.cast(kind).cast(pa.large_string()).to_pylist()
+    try:
+        texts = array.cast(kind).cast(pa.large_string()).to_pylist()
+    except pa.ArrowInvalid as error:  # of bytes, which may be text
+        raise ValueError(
+            f"view {view!r}: column {name!r} holds bytes that are no text; leave it out, or make "
+            "it text"
+        ) from error
     return [text and text.strip() for text in texts]
 
 
 def _has_fractions(array):
+    """Tell if any number is not whole, or is larger than whole numbers can be."""
     values = array.drop_null()
-    return not pc.all(pc.equal(values, pc.round(values)), min_count=0).as_py()
+    small = pc.less(pc.abs(values), 2.0**63)
+    whole = pc.and_(small, pc.equal(values, pc.round(values)))
+    return not pc.all(whole, min_count=0).as_py()
 
 
 def _flat(array):

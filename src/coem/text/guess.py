@@ -39,7 +39,8 @@ def in_words(kind):
     """Return what a column of a type of Arrow holds, in plain words."""
     if is_list(kind):
         return f"lists of {in_words(kind.value_type)}"
-    return next((words for words, check in WORDS.items() if check(kind)), str(kind))
+    words = next((words for words, check in WORDS.items() if check(kind)), None)
+    return f"{kind!s:.80}" if words is None else words  # types can be in each other without end
 
 
 class Guess(NamedTuple):
@@ -163,6 +164,8 @@ def _texts(array):
 def _guess_list(array):
     """Return the guess for a column of lists."""
     inner = array.type.value_type
+    if not (pa.types.is_floating(inner) or pa.types.is_integer(inner) or is_text(inner)):
+        return Guess(None, f"it holds {in_words(array.type)}")
     rows = [tuple(row) for row in array.to_pylist() if row]
     reason = against_gaps(len(rows), len(array)) or against_constant(rows)
     if reason:
@@ -172,9 +175,7 @@ def _guess_list(array):
         if len(lengths) > 1:
             return Guess(None, f"it holds lists of {min(lengths)} to {max(lengths)} numbers")
         return Guess("vector", "it holds lists of numbers")
-    if is_text(inner) or pa.types.is_integer(inner):
-        return Guess("list", "it holds lists")
-    return Guess(None, f"it holds {in_words(array.type)}")
+    return Guess("list", "it holds lists")
 
 
 def _guess_text(texts, n_rows):
