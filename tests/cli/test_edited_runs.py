@@ -120,6 +120,34 @@ def test_a_trust_that_is_no_share(trust, run, coem):
     assert "stability.table[1].trust is not what a run writes" in coem("report", run, code=1).stderr
 
 
+CURVE = {
+    "confidence": [None, 0.7, 1.0],
+    "accuracy": [None, 0.6, 0.0],
+    "rows": [0, 3, 4],
+    "error": 0.1,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("rows", [1, 3, 4]),
+        ("rows", [0, -3, 4]),
+        ("confidence", [None, None, 1.0]),
+        ("accuracy", [None, 7.5, 0.0]),
+        ("accuracy", [None, float("nan"), 0.0]),
+    ],
+)
+def test_a_curve_that_no_run_has(name, values, run, coem):
+    stability = read_json(run / "run.json")["stability"]
+    edit(run, stability=stability | {"reliability": CURVE})
+    coem("report", run)
+    edit(run, stability=stability | {"reliability": CURVE | {name: values}})
+    for verb in ("report", "name"):
+        told = coem(verb, run, code=1).stderr
+        assert "is no record of a run: stability.reliability is not what a run writes" in told
+
+
 def test_an_argument_that_the_recipe_does_not_know(run, coem):
     edit(run, arguments=read_json(run / "run.json")["arguments"] | {"kk": 3})
     told = coem("rerun", run, code=1).stderr

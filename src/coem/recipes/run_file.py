@@ -23,6 +23,7 @@ VERBS = ("cluster", "classify", "topics", "segment", "stream")  # that write suc
 SCHEMA = 1
 STILL: dict[str, list[Any]] = {"states": []}  # of a run that is no stream
 LARGEST = 2**63 - 1  # of a whole number
+ROUNDING = 1e-6  # by which a mean of shares may be no share
 
 # What run.json says. A type is a value of it, a set has all values, a tuple is one of several, a
 # list is a list of something, and a dict has fields: those with a ? need not be there, and * stands
@@ -176,11 +177,27 @@ def _uneven(told: dict[str, Any]) -> str | None:
 
 
 def _untrue(told: dict[str, Any]) -> str | None:
-    """Return which trust of a record is no share, or None."""
-    table = (told.get("stability") or {"table": []})["table"]
-    trusts = [row.get("trust") for row in table]
+    """Return which trust or point of a curve of a record is no share, or None."""
+    stability, held_out = (told.get(name) or {} for name in ("stability", "held_out"))
+    trusts = [row.get("trust") for row in stability.get("table", [])]
     wrong = (i for i, trust in enumerate(trusts) if trust is not None and not 0 <= trust <= 1)
-    return _first(f"stability.table[{i}].trust" for i in wrong)
+    curves = {"stability": stability, "held_out": held_out}
+    return _first(f"stability.table[{i}].trust" for i in wrong) or _first(
+        f"{name}.reliability"
+        for name, part in curves.items()
+        if not _is_curve(part.get("reliability"))
+    )
+
+
+def _is_curve(curve: dict[str, Any] | None) -> bool:
+    """Return whether every bin of a curve that has rows has shares; one without rows has none."""
+    if curve is None:
+        return True
+    points = zip(curve["rows"], curve["confidence"], curve["accuracy"], strict=True)
+    return all(
+        n == 0 or (n > 0 and all(s is not None and -ROUNDING < s < 1 + ROUNDING for s in shares))
+        for n, *shares in points
+    )
 
 
 def _first(found: Any) -> str | None:
