@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from coem.cli._talk import Talk
 from coem.io import Absent
+from coem.io.regular import no_file
 from coem.phrases import first_few
 from coem.recipes.documents import Documents, Renamed, read_documents
 from coem.recipes.encoders import embeds_of, encoding, prepare
@@ -59,7 +60,7 @@ def load_model(path: Path, encoder: str | None = None, *, trust_patterns: bool =
 
     path = path / MODEL if path.is_dir() else path
     if not path.is_file():
-        raise ValueError(f"there is no {path}")
+        raise ValueError(no_file(path))
     in_run = (path.parent / RUN).is_file() and path.name == MODEL
     if in_run:
         check_model(path.parent, read_run(path.parent))

@@ -29,12 +29,13 @@ def command(**options: Any) -> None:
 
     Of a corpus, show its views, its columns and where its rows come from.
     """
+    from coem.io.regular import is_special
     from coem.recipes.run_file import RUN
     from coem.stored import is_corpus
 
     talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
     path = Path(options["source"])
-    if (path / RUN).is_file():
+    if (path / RUN).is_file() or is_special(path / RUN):
         _of_run(path, talk)
     elif is_corpus(path):
         _of_corpus(path, talk)
@@ -81,9 +82,10 @@ def _of_corpus(path: Path, talk: Talk) -> None:
 
 def _of_model(path: Path, talk: Talk) -> None:
     from coem import read_info
+    from coem.io.regular import no_file
 
     if not path.is_file():
-        raise ValueError(f"there is no {path}")
+        raise ValueError(no_file(path))
     told = vars(read_info(path))
     rows = [["written by", f"coem {told['versions']['coem']}"], ["size", f"{told['size']:,} bytes"]]
     parts = told["summary"].get("steps", [told["summary"]])

@@ -18,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
+from coem.io.regular import is_special
 from coem.io.whole import new_file
 from coem.typing import Array
 
@@ -126,6 +127,8 @@ def read_meta(path: Path, *, name: str = META) -> dict[str, Any]:
 def _opened(path: Path, name: str) -> Iterator[tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]]:
     """Open an archive whose members are plain, different and no larger than the file."""
     try:
+        if is_special(path):
+            raise ValueError("it is no regular file")
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             members = {info.filename: info for info in archive.infolist()}
             if len(members) != len(archive.infolist()):

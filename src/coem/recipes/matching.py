@@ -158,6 +158,7 @@ def labels_by_id(run: Path) -> Assigned:
 
 def assignments(run: Path, *columns: str) -> Iterator[Any]:
     """Yield some columns of the assignments of a run, a part of the rows at a time."""
+    from coem.io.regular import check_regular
     from coem.io.streams import Reading, Stream
     from coem.recipes.run_file import ASSIGNMENTS
     from coem.report import Assignments
@@ -165,6 +166,7 @@ def assignments(run: Path, *columns: str) -> Iterator[Any]:
     found = sorted(run.glob(f"{ASSIGNMENTS}.*"))
     if not found:
         raise ValueError(f"{run} has no {ASSIGNMENTS}: it is no folder of a run")
+    check_regular(found[0])
     names = [*(own.name for own in fields(Assignments)), "trust"]
     known = pa.schema([(name, pa.string()) for name in names])  # cells as they are written
     with TemporaryDirectory() as scratch:

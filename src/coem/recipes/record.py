@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from coem import report as pages
 from coem.io import new_file
+from coem.io.regular import is_special
 from coem.io.table_parts import write_tables
 from coem.kernels import instruction_set
 from coem.models import read_info, save
@@ -144,7 +145,7 @@ def changed_files(folder: Path, told: dict[str, Any]) -> dict[str, str]:
     for name, was in sorted(told["files"].items()):
         path = folder / name
         if not path.is_file():
-            found[name] = "is gone"
+            found[name] = "is no regular file" if is_special(path) else "is gone"
         elif digest(path) not in (was, names.files.get(name), names.earlier.get(name)):
             found[name] = "was changed after the run"
     return found

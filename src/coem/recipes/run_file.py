@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from coem.io.json_lines import DEEPEST, is_deeper
+from coem.io.regular import check_regular
 from coem.recipes.defaults import FORMATS
 from coem.recipes.names import NAMES
 
@@ -99,6 +100,7 @@ RECORD = {
 def read_run(folder: Path) -> dict[str, Any]:
     """Return what run.json of a folder says; raise if a run would not say so."""
     path = folder / RUN
+    check_regular(path)
     if not path.is_file():
         raise ValueError(f"{folder} is no folder of a run: there is no {RUN} in it")
     try:

@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline
 from coem import report as pages
 from coem.io import new_file, new_folder
 from coem.io.corpus_writer import writing_in
+from coem.io.regular import check_regular
 from coem.io.tables import table_as, write_table
 from coem.kernels import instruction_set
 from coem.models import load, save
@@ -153,6 +154,8 @@ class StreamFolder:
         pipeline = load(self.path / MODEL)
         (_, reader), (_, model) = pipeline.steps
         window = self.path / RECENT.format(state["recent"])
+        for path in (self.path / REFERENCE, window):
+            check_regular(path)
         tables = (parquet.read_table(path) for path in (self.path / REFERENCE, window))
         settings = told["arguments"] | {"threads": self.given["threads"]}
         column = told["stream"]["id"]
