@@ -72,7 +72,8 @@ def check_folder(name: str, path: object) -> None:
     if not isinstance(path, str | PathLike) or str(path) == "":
         raise ValueError(f"{name} must be None or the path of a folder, got {path!r}")
     if Path(path).exists() and not Path(path).is_dir():
-        raise ValueError(f"{name} must be a folder, and {path} is a file")
+        what = "a file" if Path(path).is_file() else "none"
+        raise ValueError(f"{name} must be a folder, and {path} is {what}")
 
 
 def check_workers(n_jobs: object, verbose: object) -> None:

@@ -11,6 +11,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+import coem as library
 from coem import models
 from coem.cli import main
 from coem.recipes.names import NAMES, place_in
@@ -270,6 +271,7 @@ def test_names_keep_the_digests_true(run, coem):
 STEPS = """
 import json, os, sys
 from pathlib import Path
+import coem as library
 from coem import models
 from coem.cli import main
 from coem.cli import _names, _models, name  # what forks share
@@ -399,3 +401,41 @@ def test_a_record_without_what_has_a_default(stream_run, tmp_path, coem):
     run = shutil.copytree(stream_run[0], tmp_path / "run")
     edit(run, written={})
     coem("cluster", stream_run[1], *STREAM, run)
+
+
+STREAM_FILES = (
+    *("run.json", "model.coem", "assignments.csv", "clusters.csv", "report.html", "names.json"),
+    *("reference.parquet", "recent-0.parquet", "recent-1.parquet", "model.next"),
+)
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+@pytest.mark.parametrize("name", STREAM_FILES)
+def test_a_stream_writes_inside_its_folder_alone(name, kind, stream_run, tmp_path, coem):
+    run, victim = shutil.copytree(stream_run[0], tmp_path / "run"), tmp_path / "victim"
+    path = run / name
+    shutil.copy(path if path.is_file() else run / "assignments.csv", victim)
+    with victim.open("ab") as file:
+        file.write(b"more than the stream has written" * 100)
+    before = victim.read_bytes()
+    path.unlink(missing_ok=True)
+    path.symlink_to("../victim") if kind == "link" else os.mkfifo(path)
+    said = coem("cluster", stream_run[1], *STREAM, run, code=1).stderr
+    what = "is a link, and what it leads to would be replaced" if kind == "link" else "no plain"
+    assert str(path) in said
+    assert what in said
+    assert victim.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["assignments.csv", "clusters.csv", "run.json", "model.next"])
+def test_a_link_that_is_made_while_a_stream_is_at_work(name, tmp_path):
+    rows, run, victim = posts(70), tmp_path / "run", tmp_path / "victim"
+    how = {"text": "body", "k": 3, "restarts": 2, "report": False}
+    following = library.stream([rows[:60], rows[60:]], out=run, **how)
+    next(following)
+    victim.write_text("of somebody else")
+    (run / name).unlink(missing_ok=True)
+    (run / name).symlink_to(victim)
+    with pytest.raises(ValueError, match="is a link"):
+        list(following)
+    assert victim.read_text() == "of somebody else"

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -314,3 +315,35 @@ def test_merging_a_reading_adds_up():
     share = plain.weights[[0, 1, 3]] / plain.weights[[0, 1, 3]].sum()
     np.testing.assert_allclose(table[0], share @ old[[0, 1, 3]])
     assert set(merged.order[:, 1].tolist()) <= {0, 2}
+
+
+def test_a_merge_of_a_stream_counts_in_all_verbs(stream, coem):
+    """The journal of a stream has the labels of before, and its rows never change."""
+    journal = (stream / "assignments.csv").read_bytes()
+    sizes = Counter(row["label"] for row in assigned(stream / "assignments.csv").values())
+    whole = sizes["0"] + sizes["1"]
+    listed = json.loads(coem("merge", stream, "0", "1", "--name", "Both", "--json").stdout)
+    assert {g["group"]: g["documents"] for g in listed} == {0: whole, 2: sizes["2"]}
+    assert json.loads(coem("name", stream, "--json").stdout) == listed
+    with open(stream / "clusters.csv", newline="", encoding="utf-8") as file:
+        counted = {row["label"]: int(row["size"]) for row in csv.DictReader(file)}
+    assert counted == {"0": whole, "2": sizes["2"]}
+    found = json.loads(coem("compare", stream, stream, "--json").stdout)["became"][0]["groups"]
+    assert [(g["group"], g["name"], g["documents"]) for g in found] == [
+        ("0", "Both", whole),
+        ("2", found[1]["name"], sizes["2"]),
+    ]
+    said = coem("cluster", "posts.csv", *SMALL[:-1], "--names-from", stream, "--out", "run").stderr
+    assert f"of its {whole} shared documents" in said
+    assert (stream / "assignments.csv").read_bytes() == journal
+    coem("merge", stream, "--undo")
+    listed = json.loads(coem("name", stream, "--json").stdout)
+    assert {str(g["group"]): g["documents"] for g in listed} == sizes
+
+
+@pytest.fixture
+def stream(table, coem, here):
+    """A stream with three groups, of the documents in posts.csv."""
+    options = ["--text", "body", "-k", "3", "--restarts", "2", "--latent", "none", "--no-report"]
+    coem("cluster", table, "--stream", *options, "--out", "stream")
+    return here / "stream"

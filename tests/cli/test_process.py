@@ -331,3 +331,44 @@ def test_new_rows_to_a_fifo(run, coem):
     coem("predict", "out", "posts.csv", "--out", "new.csv")
     reader.join(20)
     assert got[0].decode() == coem("predict", "out", "posts.csv").stdout
+
+
+# What needs a folder, and the option that names it.
+FOLDERS = {
+    "a corpus": ["ingest", "posts.csv", "--out"],
+    "a demo": ["demo", "--out"],
+    "a stream": ["cluster", "posts.csv", "--stream", "--out"],
+    "a checkpoint": ["cluster", "posts.csv", "--out", "out", "--checkpoint"],
+}
+NO_FOLDER = {
+    "a corpus": "{} is a stream; name a folder that is not there yet",
+    "a demo": "{} is no folder; choose another one with --out",
+    "a stream": "{} is a stream; name a folder that is not there yet",
+    "a checkpoint": "checkpoint must be a folder, and {} is ",
+}
+
+
+@pytest.mark.parametrize("what", FOLDERS)
+@pytest.mark.parametrize("place", ["/dev/null", "fifo", "/dev/stdout"])
+def test_what_needs_a_folder_refuses_a_stream_before_any_work(what, place, table, coem):
+    os.mkfifo("fifo")
+    [said] = coem(*FOLDERS[what], place, code=1).stderr.splitlines()
+    assert NO_FOLDER[what].format(place) in said
+
+
+def test_a_checkpoint_in_no_folder(table, coem):
+    said = coem(*FOLDERS["a checkpoint"], "/dev/fd/777", code=1).stderr
+    assert "the checkpoint folder /dev/fd/777 cannot be made; choose another one" in said
+
+
+def test_a_stream_refuses_a_folder_of_others_before_any_work(table, coem):
+    os.mkdir("full")
+    with open("full/file", "w", encoding="utf-8"):
+        pass
+    said = coem(*FOLDERS["a stream"], "full", code=1).stderr.splitlines()
+    assert said == [
+        "coem: error: full is there already and not empty; name another folder, or replace it with "
+        "--force"
+    ]
+    [said] = coem(*FOLDERS["a stream"], "full", "--force", code=1).stderr.splitlines()
+    assert "full has no run.json in it" in said

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import coem
 from coem.cli import main
 from coem.io.batches import LineSource
 from coem.io.sources import TableError
+from coem.io.tables import read_table
 from coem.recipes import Listener, stream_folder
 
 WORDS = {
@@ -362,6 +364,60 @@ def test_bad_rows_have_their_numbers_in_later_batches():
         source('[{"a": 1}]').record()
     with pytest.raises(TableError, match="UTF-16"):
         LineSource(io.BytesIO("a,b\n1,2".encode("utf-16")), "posts").record()
+
+
+GOOD = "".join(f"p{i},ship sail\n" for i in range(60))
+UNCLOSED = f'id,body\n{GOOD}z1,"cat dog fur\n{GOOD}'
+
+
+def test_a_quote_that_is_never_closed_takes_no_other_row_with_it(tmp_path):
+    """As in tables that are read as a whole."""
+    found = source(UNCLOSED, skip_bad=True)
+    data, bad = found.table(records(found))
+    (tmp_path / "q.csv").write_text(UNCLOSED)
+    whole = read_table(tmp_path / "q.csv", skip_bad=True)
+    assert data.equals(whole.data)
+    assert bad == whole.bad == [(62, "a quote that is never closed")]
+    found = source(UNCLOSED)
+    with pytest.raises(TableError, match="posts, row 62: a quote that is never closed; mend it"):
+        found.table(records(found))
+    found = source(f'id,body\n{GOOD}z1,"cat dog fur', skip_bad=True)  # the last line
+    assert found.table(records(found))[1] == [(62, "a quote that is never closed")]
+
+
+def test_quotes_within_cells_close_nothing():
+    text = 'id,body\n1,5" pipe\n2,"a ""b""\nc"\n3,"x"\n4,y"z"\n'
+    found = source(text)
+    taken = records(found)
+    assert [row for row, _ in taken] == [2, 3, 5, 6]
+    data, bad = found.table(taken)
+    assert data.column("body").to_pylist() == ['5" pipe', 'a "b"\nc', "x", 'y"z"']
+    assert bad == []
+
+
+def test_many_open_quotes_take_time_in_proportion():
+    n = 20_000
+    text = "id,body\n1,a\n" + n * 'x","\n'
+    found = source(text, skip_bad=True)
+    started = time.process_time()
+    data, bad = found.table(records(found))
+    assert time.process_time() - started < 10  # in proportion to the square: an hour
+    assert (data.num_rows, len(bad)) == (1, n)
+
+
+def test_a_file_that_grows_waits_for_the_end_of_a_quote(tmp_path):
+    file, heard = tmp_path / "posts.csv", Listener()
+    lines = [f"{row['id']},{row['body']}\n" for row in posts(60, OLD)]
+    file.write_text("".join(["id,body\n", *lines[:40], 'z1,"cat dog\n', *lines[40:]]))
+    how = {**HOW, "skip_bad": True, "listener": heard}
+    [batch] = coem.stream(file, out=tmp_path / "groups", **how)
+    assert len(batch.ids) == 40
+    [said] = [note for note in heard.notes if "never closed" in note]
+    assert "row 42: a quote that is never closed so far; the row and the 20 lines after it" in said
+    assert said.endswith("close it, or hand the file in as standard input (-)")
+    file.write_text("".join(["id,body\n", *lines[:40], 'z1,"cat dog\nfur"\n', *lines[40:]]))
+    [batch] = coem.stream(file, out=tmp_path / "groups", **how)
+    assert list(batch.ids) == ["z1", *(f"p{i}" for i in range(40, 60))]
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "quoted"])

@@ -84,8 +84,12 @@ def _new_run(options: dict[str, Any]) -> Iterator[Path]:
         with new_folder(target, force=options["force"], mark=RUN, names=FILES) as folder:
             yield folder
     except FileExistsError as error:
-        said = str(error).replace("force its replacement", "replace it with --force")
-        raise ValueError(said) from None
+        raise refused(error) from None
+
+
+def refused(error: FileExistsError) -> ValueError:
+    """Return what the program says of a place that must not be replaced."""
+    return ValueError(str(error).replace("force its replacement", "replace it with --force"))
 
 
 def _finish(options: dict[str, Any], talk: Talk, result: Any) -> None:

@@ -52,6 +52,8 @@ def run(options: dict[str, Any], talk: Talk) -> None:
             n_formulas += _formulas([str(name) for name in found.ids])
             if talk.as_json:
                 talk.result("", _as_data(found))
+    except FileExistsError as error:
+        raise _recipes.refused(error) from None
     except KeyboardInterrupt:
         _stopped(out)
         raise

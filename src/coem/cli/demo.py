@@ -30,10 +30,13 @@ def command(out: Path, quiet: bool, as_json: bool) -> None:
     identifiers, what it imports, and what imports it. The chapter of the manual that describes it
     is known, and only used to judge.
     """
+    from coem.io.whole import is_stream
     from coem.recipes.labels import labels_of
 
     talk = Talk(quiet=quiet, as_json=as_json)
     file = out / FILE
+    if is_stream(out) or out.is_file():
+        raise ValueError(f"{out} is no folder; choose another one with --out")
     if out.exists() and any(out.iterdir()) and not file.is_file():
         raise ValueError(f"{out} is there, and not from a demo; choose another folder with --out")
     will_write(file)

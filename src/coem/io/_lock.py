@@ -60,9 +60,11 @@ class FolderLock:
         ValueError
             If somebody else holds the lock, or the file of the lock is none of ours.
         """
+        was_made = False
         for _ in range(TRIES):
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
+                was_made = True
                 if fcntl is None or self._try():
                     return
             except (FileNotFoundError, FileExistsError):  # another fit has just removed the folder
@@ -71,10 +73,8 @@ class FolderLock:
                 self._close()
                 raise
             self._close()
-        raise ValueError(
-            f"the checkpoint folder {self.folder} cannot be made, or goes away again and again; "
-            "choose another one"
-        )
+        what = "goes away again and again" if was_made else "cannot be made"
+        raise ValueError(f"the checkpoint folder {self.folder} {what}; choose another one")
 
     def release(self) -> None:
         """Unlock the folder, if it is locked, and remove the file of the lock."""

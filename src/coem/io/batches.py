@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import sys
+from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,7 +18,7 @@ from typing import Any, BinaryIO
 from coem.io.delimited import read_delimited, read_header
 from coem.io.encodings import BOMS, TRY, Text, flaw_of
 from coem.io.json_lines import load, read_json_lines
-from coem.io.row_by_row import no_limit, reason_of
+from coem.io.row_by_row import OPEN, ends_row, no_limit, reason_of
 from coem.io.rows import SKIP, Bad
 from coem.io.sources import TableError, check_there, explained
 from coem.io.tables import MAX_LINE, read_table
@@ -46,8 +47,8 @@ class LineSource:
 
     Attributes
     ----------
-    left : int or None
-        The number of the row that was left, if one was.
+    left : str or None
+        What was left to a later call, in words, if anything was.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class LineSource:
         grows: bool = False,
     ) -> None:
         self.source = source
-        self.left: int | None = None
+        self.left: str | None = None
         self._grows = grows
         self.ends_batch = False  # there is no end but that of the input
         self._file, self._encoding, self._skip_bad = file, encoding, skip_bad
@@ -70,6 +71,9 @@ class LineSource:
         self._n_columns = 0
         self._n_lines = 0
         self._started = False
+        self._n_open = 0  # lines of a row that is within quotes at the end of a file that grows
+        self._again: deque[bytes] = deque()  # lines after such a quote, to be read once more
+        self._at_end = False
 
     def record(self) -> Record | None:
         """Return the next record, or None at the end; wait for it if there is none yet."""
@@ -77,7 +81,7 @@ class LineSource:
             return None
         found = self._next()
         if found is not None and self._grows and not self._is_whole(found[1]):
-            self.left = found[0]
+            self.left = self._said_left(found[0])
             return None
         return found
 
@@ -85,7 +89,25 @@ class LineSource:
         """Return whether a record is more than the beginning of one."""
         if self._header is None:
             return record.endswith(b"\n") or self._flaw_of_object(record) is None
-        return record.endswith(b"\n") and record.count(b'"') % 2 == 0
+        return record.endswith(b"\n") and not self._n_open
+
+    def _said_left(self, row: int) -> str:
+        """Say that the last row is left to the next call, and what to do if a quote is the cause.
+
+        Somebody may be about to write the end of a quote, so that none is bad in a file that grows.
+        """
+        n_after = self._n_open - 1
+        if n_after < 1:
+            return (
+                f"{self.source} ends within row {row}, or the row has no line end; it is left to "
+                "the next call"
+            )
+        said = f"the {n_after:,} lines after it" if n_after > 1 else "the line after it"
+        hint = ", or hand the file in as standard input (-)" if self._skip_bad else ""
+        return (
+            f"{self.source}, row {row}: {OPEN} so far; the row and {said} are left to the next "
+            f"call; if nobody writes its end, close it{hint}"
+        )
 
     def _next(self) -> Record | None:
         if not self._started:
@@ -148,21 +170,48 @@ class LineSource:
 
     def _read_record(self) -> bytes | None:
         """Return the next line, or for CSV all lines up to the end of a quoted cell."""
-        record = self._line()
-        while record is not None and self._header is not None and record.count(b'"') % 2:
-            line = self._line()
-            if line is None:
-                return record
-            record += line
-            self._check_length(record)
-        return record
+        line = self._line()
+        if line is None or self._header is None or self._ends(line, quoted=False) or self._at_end:
+            return line
+        lines, length = [line], len(line)
+        while (line := self._line()) is not None:
+            lines.append(line)
+            length += len(line)
+            self._check_length(length)
+            if self._ends(line, quoted=True):
+                return b"".join(lines)
+        return self._unclosed(lines)
+
+    def _ends(self, line: bytes, *, quoted: bool) -> bool:
+        if b'"' not in line:
+            return not quoted
+        with no_limit(len(line)):
+            return ends_row(line, self._delimiter or ",", quoted=quoted)
+
+    def _unclosed(self, lines: list[bytes]) -> bytes:
+        """Return a record whose quote is open at the end of the input.
+
+        If the input does not grow, its first line is a bad row, as it is where tables are read as a
+        whole, and the lines after it are read again. None of them closes a quote that another one
+        opens: so each is looked at twice, and no more often.
+        """
+        if self._grows:
+            self._n_open = len(lines)
+            return b"".join(lines)
+        self._at_end = True
+        self._again.extend(lines[1:])
+        self._n_lines -= len(self._again)
+        return lines[0]
 
     def _line(self) -> bytes | None:
+        if self._again:
+            self._n_lines += 1
+            return self._again.popleft()
         line = self._file.readline(MAX_LINE + 1)
         if not line:
             return None
         self._n_lines += 1
-        self._check_length(line)
+        self._check_length(len(line))
         if self._n_lines == 1 and self._encoding is None:
             line = self._without_mark(line)
         if self._encoding is None:
@@ -185,8 +234,8 @@ class LineSource:
                 )
         return line
 
-    def _check_length(self, record: bytes) -> None:
-        if len(record) > MAX_LINE:
+    def _check_length(self, length: int) -> None:
+        if length > MAX_LINE:
             raise TableError(
                 f"{self.source}, row {self._n_lines}: the row has more than {MAX_LINE:,} bytes; "
                 "it is too long for a document, or a quote is never closed"
@@ -199,6 +248,8 @@ class LineSource:
         return None if isinstance(found[0], dict) else "no object {...} of names and values"
 
     def _flaw_of_row(self, record: bytes) -> str | None:
+        if b"\n" not in record[:-1] and not self._ends(record, quoted=False):
+            return OPEN
         text = record.decode("utf-8", "surrogateescape")
         try:
             with no_limit(len(record)):

@@ -18,6 +18,7 @@ from typing import Any
 from coem.io._parts import recover, remove
 from coem.io._swap import take_place
 from coem.io.corpus_writer import clear, sync, write_manifest, writing_in
+from coem.io.whole import is_stream
 from coem.stored import (
     KEYS,
     MANIFEST,
@@ -155,6 +156,8 @@ def working(
     ValueError
         If another process writes there, or `resume` does not fit.
     """
+    if is_stream(target):
+        raise FileExistsError(f"{target} is a stream; name a folder that is not there yet")
     target = Path(os.path.realpath(target))
     recover(target)
     root = target if append else work_beside(target)

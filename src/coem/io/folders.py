@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,13 @@ class Folder:
         self.files = _files(path)
         self._guessed: Counter[str] = Counter()
         self._digest = hashlib.sha256()
+
+    def leave_out(self, known: Callable[[list[str]], Sequence[bool]]) -> int:
+        """Leave out the files whose ids are known, and return how many they are."""
+        places = known([as_text(file.relative_to(self.path)) for file in self.files])
+        kept = [file for file, out in zip(self.files, places, strict=True) if not out]
+        n_out, self.files = len(self.files) - len(kept), kept
+        return n_out
 
     @property
     def fingerprint(self) -> str:

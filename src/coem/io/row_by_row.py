@@ -154,19 +154,19 @@ class Lines:
             end = len(self._data)
             while end > self._start:
                 begin = max(self._data.rfind(b"\n", self._start, end - 1) + 1, self._start)
-                if _closes(bytes(self._data[begin:end]), self._delimiter):
+                if ends_row(bytes(self._data[begin:end]), self._delimiter, quoted=True):
                     break
                 end = begin
             self._last = begin if end > self._start else self._start - 1
         return self._last
 
 
-def _closes(line: bytes, delimiter: str) -> bool:
-    """Return whether a row that comes to a line within quotes ends with it."""
+def ends_row(line: bytes, delimiter: str, *, quoted: bool) -> bool:
+    """Return whether a row ends with a line; `quoted` says that it comes there within quotes."""
     if b'"' not in line:
-        return False
-    text = line.decode("utf-8", "surrogateescape")
-    reader = csv.reader([f'"{text}', "read if a quote is open"], delimiter=delimiter)
+        return not quoted
+    text = ('"' if quoted else "") + line.decode("utf-8", "surrogateescape")
+    reader = csv.reader([text, "read if a quote is open"], delimiter=delimiter)
     with suppress(csv.Error):  # which ends the row, too
         next(reader)
     return reader.line_num == 1

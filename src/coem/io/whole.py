@@ -195,6 +195,19 @@ def new_folder(
         _sync_folder(target.parent)
 
 
+def check_new_folder(
+    path: Name,
+    *,
+    force: bool = False,
+    mark: str | None = None,
+    names: Collection[str] | None = None,
+) -> None:
+    """Raise what `new_folder` would, for those who have work to do before there is a folder."""
+    target = _place(path)
+    recover_place(target)
+    _check_place(path, target, force, mark, names)
+
+
 def _check_place(
     path: Name,
     target: Path,

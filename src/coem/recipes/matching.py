@@ -160,18 +160,41 @@ def assignments(run: Path, *columns: str) -> Iterator[Any]:
     """Yield some columns of the assignments of a run, a part of the rows at a time."""
     from coem.io.regular import check_regular
     from coem.io.streams import Reading, Stream
-    from coem.recipes.run_file import ASSIGNMENTS
+    from coem.recipes.run_file import ASSIGNMENTS, read_run
     from coem.report import Assignments
 
     found = sorted(run.glob(f"{ASSIGNMENTS}.*"))
     if not found:
         raise ValueError(f"{run} has no {ASSIGNMENTS}: it is no folder of a run")
     check_regular(found[0])
+    told = read_run(run)
+    into = _into(run) if told["verb"] == "stream" and "label" in columns else {}
     names = [*(own.name for own in fields(Assignments)), "trust"]
     known = pa.schema([(name, pa.string()) for name in names])  # cells as they are written
     with TemporaryDirectory() as scratch:
         for table in Stream([str(found[0])], Path(scratch), Reading(), known):
-            yield _only(found[0], _as_it_was(run, found[0], table), *columns)
+            part = _only(found[0], _as_it_was(told, found[0], table), *columns)
+            yield _merged(part, into) if into else part
+
+
+def _into(run: Path) -> dict[str, str]:
+    """Return the labels of the groups of a stream that were merged, and what they count as now.
+
+    The journal of a stream has the labels that were written first: its rows never change.
+    """
+    from coem.recipes.record import naming_in
+
+    naming = naming_in(run)
+    parts = () if naming is None else enumerate(naming.into.tolist())
+    return {str(group): str(whole) for group, whole in parts if whole != group}
+
+
+def _merged(table: Any, into: dict[str, str]) -> Any:
+    """Return a table whose labels are those of merged groups."""
+    coded = table.column("label").combine_chunks().dictionary_encode()
+    labels = [into.get(label, label) for label in coded.dictionary.to_pylist()]
+    column = pa.array(labels, pa.string()).take(coded.indices)
+    return table.set_column(table.column_names.index("label"), "label", column)
 
 
 def _only(path: Path, data: Any, *columns: str) -> Any:
@@ -188,13 +211,13 @@ def _only(path: Path, data: Any, *columns: str) -> Any:
 def _read(run: Path, path: Path) -> Any:
     """Return a table of a run, without the apostrophes of safe tables."""
     from coem.io.tables import read_table
-
-    return _as_it_was(run, path, read_table(str(path)).data)
-
-
-def _as_it_was(run: Path, path: Path, data: Any) -> Any:
-    from coem.io.tables import DELIMITED, as_it_was
     from coem.recipes.run_file import read_run
 
-    safe = read_run(run)["written"].get("safe_csv", False) and path.suffix in DELIMITED
+    return _as_it_was(read_run(run), path, read_table(str(path)).data)
+
+
+def _as_it_was(told: dict[str, Any], path: Path, data: Any) -> Any:
+    from coem.io.tables import DELIMITED, as_it_was
+
+    safe = told["written"].get("safe_csv", False) and path.suffix in DELIMITED
     return as_it_was(data) if safe else data

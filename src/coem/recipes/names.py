@@ -75,7 +75,7 @@ def _number(key: str) -> int:
 def place_in(folder: Path, name: str) -> Path:
     """Return where a file of a run is written again; raise if that is not in the folder itself.
 
-    A run may be anybody's, and so may be a link in it.
+    A run may be anybody's, and so may be a link in it. Nobody waits for a FIFO.
     """
     path = folder / name
     if name != os.path.basename(name) or name in ("", ".", ".."):
@@ -85,6 +85,8 @@ def place_in(folder: Path, name: str) -> Path:
             f"{path} is a link, and what it leads to would be replaced; put the file itself there, "
             "or remove the link"
         )
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no plain file; remove it, or put the file of the run there")
     return path
 
 

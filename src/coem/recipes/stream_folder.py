@@ -8,6 +8,7 @@ journal after it is cut off at the next start.
 """
 
 import os
+from collections.abc import Iterator
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import asdict
@@ -21,11 +22,12 @@ from sklearn.pipeline import Pipeline
 from coem import report as pages
 from coem.io import new_file, new_folder
 from coem.io.corpus_writer import writing_in
-from coem.io.regular import check_regular
 from coem.io.tables import table_as, write_table
+from coem.io.whole import check_new_folder
 from coem.kernels import instruction_set
 from coem.models import load, save
-from coem.recipes.names import NAMES, check_kept, read_names
+from coem.recipes.matching import assignments
+from coem.recipes.names import NAMES, check_kept, place_in, read_names
 from coem.recipes.record import clusters, to_json, versions
 from coem.recipes.run_file import (
     CLUSTERS,
@@ -91,8 +93,10 @@ class StreamFolder:
 
     def resume(self) -> tuple[Groups, Inputs] | None:
         """Return the state of an earlier call, or None if there is none."""
-        if not (self.path / RUN).is_file():
+        if not os.path.lexists(self.path / RUN):
             return None
+        for name in (*FILES, NEXT):
+            place_in(self.path, name)
         told = read_run(self.path)
         if told["verb"] != "stream":
             raise ValueError(
@@ -137,7 +141,7 @@ class StreamFolder:
 
     def _cut(self) -> None:
         """Cut off what was appended after the last batch that is complete."""
-        path = self.path / JOURNAL
+        path = place_in(self.path, JOURNAL)
         size = path.stat().st_size
         if size < self._length:
             raise ValueError(
@@ -153,21 +157,29 @@ class StreamFolder:
     def _groups(self, told: dict[str, Any], state: dict[str, Any]) -> Groups:
         pipeline = load(self.path / MODEL)
         (_, reader), (_, model) = pipeline.steps
-        window = self.path / RECENT.format(state["recent"])
-        for path in (self.path / REFERENCE, window):
-            check_regular(path)
+        window = place_in(self.path, RECENT.format(state["recent"]))
         tables = (parquet.read_table(path) for path in (self.path / REFERENCE, window))
         settings = told["arguments"] | {"threads": self.given["threads"]}
         column = told["stream"]["id"]
         counts = Counts(**deepcopy(state["counts"]))  # the state is written again, as it was
         return Groups(settings, reader, model, state["names"], column, *tables, counts)
 
+    def ids(self) -> Iterator[list[str]]:
+        """Yield the ids of the documents that were assigned, a part at a time."""
+        for table in assignments(self.path, "id"):
+            yield table.column("id").to_pylist()
+
     # -- batches -------------------------------------------------------------------------------
+
+    def check_place(self, *, force: bool) -> None:
+        """Refuse, before any work, a place where `begin` could not write."""
+        if force:
+            check_kept(self.path, None)
+        check_new_folder(self.path, force=force, mark=RUN, names=FILES)
 
     def begin(self, groups: Groups, batch: Batch, inputs: Inputs, *, force: bool) -> None:
         """Write the folder after the first batch, whole or not at all."""
-        if force:
-            check_kept(self.path, None)
+        self.check_place(force=force)  # a long time may have passed
         with new_folder(self.path, force=force, mark=RUN, names=FILES) as folder:
             rows = self._rows(batch)
             (folder / JOURNAL).write_bytes(rows)
@@ -181,7 +193,7 @@ class StreamFolder:
     def commit(self, groups: Groups, batch: Batch, inputs: Inputs) -> None:
         """Append a batch, and keep the state after it."""
         rows = self._rows(batch).partition(b"\n")[2]
-        with (self.path / JOURNAL).open("r+b") as file:
+        with place_in(self.path, JOURNAL).open("r+b") as file:
             file.seek(self._length)
             file.write(rows)
             file.truncate()
@@ -211,14 +223,15 @@ class StreamFolder:
     def _save(self, folder: Path, groups: Groups, inputs: Inputs) -> None:
         """Write the documents of the window, the model under another name, and the record."""
         number = groups.counts.n_batches % 2
-        recent = folder / RECENT.format(number)
+        recent = place_in(folder, RECENT.format(number))
         with new_file(recent) as file:
             parquet.write_table(groups.window, file)
         pipeline = Pipeline([("views", groups.reader), ("model", groups.model)])
         fingerprint = digest(recent)
-        save(pipeline, folder / NEXT, extra={"names": groups.names}, fingerprint=fingerprint)
+        following = place_in(folder, NEXT)
+        save(pipeline, following, extra={"names": groups.names}, fingerprint=fingerprint)
         state = {
-            "model": digest(folder / NEXT),
+            "model": digest(following),
             "length": self._length,
             "recent": number,
             "names": groups.names,
@@ -226,7 +239,7 @@ class StreamFolder:
             "inputs": deepcopy(inputs.seen),
         }
         self._states = [*self._states[-1:], state]
-        with new_file(folder / RUN) as file:
+        with new_file(place_in(folder, RUN)) as file:
             told = self._record(groups, inputs, fingerprint, recent.name)
             file.write(to_json(told, indent=2).encode(errors="backslashreplace") + b"\n")
 
@@ -257,12 +270,13 @@ class StreamFolder:
         }
 
     def _tell(self, folder: Path, groups: Groups) -> None:
-        naming = read_names(folder, groups.names).naming if (folder / NAMES).is_file() else None
+        names = place_in(folder, NAMES)
+        naming = read_names(folder, groups.names).naming if names.is_file() else None
         story = groups.story(self.called, naming)
         table = stream_clusters(story, asdict(groups.counts))
-        write_table(table, folder / CLUSTERS, safe=self.written["safe_csv"])
+        write_table(table, place_in(folder, CLUSTERS), safe=self.written["safe_csv"])
         if self.written["report"]:
-            pages.write_report(story, folder / REPORT)
+            pages.write_report(story, place_in(folder, REPORT))
 
 
 def stream_clusters(story: Any, counts: dict[str, Any]) -> Any:

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coem.io.batches import LineSource, Record, TableSource, mark_of
+from coem.io.folder_source import FolderSource
 from coem.io.sources import TableError
 from coem.recipes.stream_corpus import CorpusSource
 
-# source, first (the mark of its first record), rows, digest. Of a corpus: digest is that of its
-# views, and shards has those of the rows that were read.
+# source, first (the mark of its first record; of folders, NAMES), rows, digest. Of a corpus: digest
+# is that of its views, and shards has those of the rows that were read.
 Input = dict[str, Any]
+NAMES = "names"
 Source = LineSource | TableSource | CorpusSource
 
 
@@ -20,7 +22,8 @@ class Inputs:
     """The inputs of all calls, and where the last one is.
 
     An input is known by its first record. If it comes again, the records that were read are
-    skipped; their digest must be the one that they had.
+    skipped; their digest must be the one that they had. Files of a folder are known by their names:
+    a new one may come before all others.
     """
 
     seen: list[Input] = field(default_factory=list)
@@ -30,6 +33,8 @@ class Inputs:
         """Return the first new record of an input, if there is one, and how many were skipped."""
         if isinstance(source, CorpusSource):
             return self._begin_corpus(source)
+        if isinstance(source, FolderSource):
+            return self._begin_folder(source)
         record = source.record()
         if record is None:
             self.now = None
@@ -42,6 +47,16 @@ class Inputs:
             return [record], 0
         self.now = known
         return self._skip(source, record, known), known["rows"]
+
+    def _begin_folder(self, source: FolderSource) -> tuple[list[Record], int]:
+        """Do the same for a folder, whose source has left out what was read."""
+        known = next((one for one in self.seen if one["first"] == NAMES), None)
+        if known is None:
+            known = {"source": source.source, "first": NAMES, "rows": 0, "digest": ""}
+            self.seen.append(known)
+        self.now = known
+        record = source.record()
+        return [] if record is None else [record], source.n_known
 
     def _begin_corpus(self, source: CorpusSource) -> tuple[list[Record], int]:
         """Do the same for a corpus: a stream has one, and knows it by the digests of its shards."""

@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from coem.io.json_lines import as_column, as_json
 from coem.io.numbers import MISSING
+from coem.io.tables import Table
 from coem.recipes.clustering import cluster
 from coem.recipes.dates import dates_of
-from coem.recipes.documents import Documents
+from coem.recipes.documents import Documents, as_documents
 from coem.recipes.listener import Listener
 from coem.recipes.novelty import LEAST_REFERENCE, new_groups
 from coem.recipes.result import story_of
@@ -192,8 +193,14 @@ class Groups:
         first = before + 1
         if self.id_column is None:
             return [str(first + i) for i in range(table.num_rows)]
+        names = self.own_ids(table)
+        return [str(first + i) if name is None else name for i, name in enumerate(names)]
+
+    def own_ids(self, table: Any) -> list[str | None]:
+        """Return what the column of the ids calls documents; None for those without an id."""
+        table = with_columns(table, self.window.schema)
         values = table.column(self.id_column).to_pylist()
-        return [str(first + i if v is None else v) for i, v in enumerate(values)]
+        return [None if value is None else str(value) for value in values]
 
     # -- the page ------------------------------------------------------------------------------
 
@@ -226,6 +233,8 @@ def first_batch(
 
     `documents` are those of a corpus, of which the batch is the first rows. Its views are used.
     """
+    heard = Listener()
+    column = _id_column(table, settings["id"], heard) if documents is None else documents.id_column
     held = held_out(table.num_rows, settings["seed"])
     kept = np.setdiff1d(np.arange(table.num_rows), held)
     learned = table.take(kept) if documents is None else documents.take(kept)
@@ -234,7 +243,8 @@ def first_batch(
     names = [group.name for group in result.story.groups]
     k = len(names)
     counts = Counts([0] * k, [1] * k, [0.0] * k, first=table.num_rows)
-    column = result.documents.id_column
+    if column != result.documents.id_column:  # a document that was held out has no id
+        listener.note(heard.notes[0])
     reference = table.take(held) if documents is None else documents.take(held).table
     tables = reference, last(table, WINDOW)
     groups = Groups(result.settings, result.reader, model, names, column, *tables, counts)
@@ -243,6 +253,14 @@ def first_batch(
         views = groups.reader.transform(table)
     batch = groups._batch(assign(model, views, groups.ids(table, 0), names), table, [])
     return groups, batch
+
+
+def _id_column(table: Any, given: str | None, listener: Listener) -> str | None:
+    """Return the column of the ids if it tells all documents of a batch apart.
+
+    `cluster` sees only those that it learns from.
+    """
+    return as_documents(Table(table, "the first batch", ""), table, listener, id=given).id_column
 
 
 def held_out(n_rows: int, seed: int) -> Any:

@@ -11,11 +11,14 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from coem.checks import check_number
 from coem.io.batches import Record, TableSource, open_source
+from coem.io.folder_source import FolderSource
 from coem.io.rows import Bad
+from coem.io.tables import check_sheet
 from coem.recipes.clustering import cluster
 from coem.recipes.corpora import as_path
 from coem.recipes.documents import Documents
@@ -23,14 +26,17 @@ from coem.recipes.listener import Listener
 from coem.recipes.settings import normal
 from coem.recipes.stream_corpus import CorpusSource
 from coem.recipes.stream_folder import StreamFolder
+from coem.recipes.stream_ids import KnownIds
 from coem.recipes.stream_inputs import Inputs, Pieces, Source
-from coem.recipes.stream_state import Batch, Groups, first_batch
+from coem.recipes.stream_state import Batch, Groups, first_batch, with_columns
 from coem.stored import is_corpus
 from coem.text import as_arrow
 
 BATCH = 1000  # documents of a pipe
+Place = Callable[[int], str]  # where a row is, in the words of errors
 MOST_NOTES = 1000  # that a listener keeps: a stream has no end
 READING = ("encoding", "delimiter", "sheet", "skip_bad")
+FOLDER_ID = "id"  # the column of the names of files
 # Parameters of `cluster` that a stream has no use for, and why.
 REFUSED = {
     "label": "classes judge all documents at once",
@@ -65,7 +71,8 @@ def stream(
         `coem.cluster` takes them, each a batch. Other files and folders are read as a whole.
     out : path, optional
         The folder that keeps the stream. If an earlier call wrote it, this one goes on from there:
-        documents that were read are skipped if they come again. Without it nothing is written.
+        documents that were read are skipped if they come again, and those whose ids are there
+        already are left out. Without it nothing is written.
     batch : int, optional
         Documents of a batch. By default, all that there are in a file or a corpus (of a corpus, no
         more than 1 GB of views), 1,000 of standard input, and the rows of each table.
@@ -121,13 +128,19 @@ def _batches(
             held.enter_context(folder)
         kept = None if folder is None or force else folder.resume()
         groups, inputs = kept or (None, Inputs())
-        if groups is not None:
+        known = KnownIds()
+        if kept is None and folder is not None:
+            folder.check_place(force=force)
+        if groups is not None and folder is not None:
+            known = KnownIds(folder.ids())
             so_far = f"{len(groups.names)} groups of {groups.counts.n_rows:,} documents"
             listener.note(f"the stream goes on with {so_far}")
-        opened = _opened(source, given)
+        opened = _opened(source, given, groups, known)
         held.callback(opened.close)
+        for sentence in getattr(opened, "notes", ()):
+            listener.note(sentence)
         documents = opened.documents if isinstance(opened, CorpusSource) else None
-        work = _Work(folder, given, force, listener, inputs, groups, documents)
+        work = _Work(folder, given, force, listener, inputs, groups, known, documents)
         if size is None and isinstance(opened, CorpusSource):
             size = opened.usual_batch
         size = BATCH if size is None and isinstance(source, str) and source == "-" else size
@@ -149,7 +162,9 @@ def _each(pieces: Pieces, size: int | None, work: "_Work") -> Iterator[Batch]:
         if bad:
             row, why = bad[0]
             listener.note(f"{len(bad)} bad rows were left out; the first is row {row}: {why}")
-        listener.rows_are(_places(pieces.source.source, records, bad))
+        place = _places(pieces.source.source, records, bad)
+        table, place = (None, place) if table is None else work.new_rows(table, place)
+        listener.rows_are(place)
         if table is not None:
             found, late = work.do(table)
             stopped = stopped or late
@@ -159,10 +174,7 @@ def _each(pieces: Pieces, size: int | None, work: "_Work") -> Iterator[Batch]:
                 work.finish()
                 raise
     if pieces.source.left is not None:
-        listener.note(
-            f"{pieces.source.source} ends within row {pieces.source.left}, or the row has no line "
-            "end; it is left to the next call"
-        )
+        listener.note(pieces.source.left)
     if work.groups is None:
         raise ValueError(f"{pieces.source.source} has no documents; a stream needs a first batch")
     work.finish()
@@ -170,7 +182,7 @@ def _each(pieces: Pieces, size: int | None, work: "_Work") -> Iterator[Batch]:
         raise stopped
 
 
-def _places(source: str, records: list[Record], bad: Bad) -> Callable[[int], str]:
+def _places(source: str, records: list[Record], bad: Bad) -> Place:
     """Return a function that says where a row of a batch is, in the words of errors."""
     gone = {row for row, _ in bad}
     numbers = [row for row, _ in records if row not in gone]
@@ -200,6 +212,7 @@ class _Work:
     listener: Listener
     inputs: Inputs
     groups: Groups | None
+    known: KnownIds
     documents: Documents | None = None  # of the corpus that is the source, if it is one
 
     @property
@@ -208,8 +221,34 @@ class _Work:
         known = () if self.groups is None else self.groups.window.schema
         return [own.name for own in known if pa.types.is_string(own.type)]
 
+    def new_rows(self, table: Any, place: Place) -> tuple[Any, Place]:
+        """Return the documents whose ids are new, and where they are; None if there are none.
+
+        The first batch decides which column has the ids, and refuses ids that are there twice.
+        """
+        if self.groups is None or self.groups.id_column is None:
+            return table, place
+        table = with_columns(table, self.groups.window.schema)
+        ids = self.groups.own_ids(table)
+        fresh = self.known.fresh(ids)
+        old, new = np.flatnonzero(~fresh), np.flatnonzero(fresh)
+        if not len(old):
+            return table, place
+        self.listener.note(
+            f"{len(old):,} documents are left out, because their ids were assigned before; the "
+            f"first is {place(int(old[0]))}: {ids[old[0]]!r:.60}"
+        )
+        rows = table.filter(pa.array(fresh)) if len(new) else None
+        return rows, lambda row: place(int(new[row]))
+
     def do(self, table: Any) -> tuple[Batch, BaseException | None]:
         """Learn from a batch and keep it; return it, and what is to stop the stream after it."""
+        found, late = self._done(table)
+        if self.groups is not None and self.groups.id_column is not None:
+            self.known.add(found.ids)
+        return found, late
+
+    def _done(self, table: Any) -> tuple[Batch, BaseException | None]:
         if self.groups is None:
             settings = {name: v for name, v in self.given.items() if name not in READING}
             about = settings, self.listener, self.documents
@@ -308,8 +347,8 @@ def _checked(settings: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _opened(source: Any, given: dict[str, Any]) -> Source:
-    """Return where documents come from."""
+def _opened(source: Any, given: dict[str, Any], groups: Groups | None, known: KnownIds) -> Source:
+    """Return where documents come from; files of a folder that are `known` are not read."""
     reading = {name: given[name] for name in READING}
     if is_corpus(source):
         given_too = next((name for name, value in reading.items() if value), None)
@@ -317,10 +356,27 @@ def _opened(source: Any, given: dict[str, Any]) -> Source:
             raise ValueError(f"{given_too} is for files, and {source} is a corpus; leave it out")
         return CorpusSource(source, given["id"])
     if isinstance(source, str | os.PathLike):
+        if os.path.isdir(source):
+            return _opened_folder(Path(source), given, groups, known)
         return open_source(os.fspath(source), **reading)
     if not isinstance(source, Iterable):
         raise TypeError(f"a stream is a file, '-' or tables, got {type(source).__name__}")
     return TableSource(map(as_arrow, source), "the tables")
+
+
+def _opened_folder(
+    path: Path, given: dict[str, Any], groups: Groups | None, known: KnownIds
+) -> FolderSource:
+    """Return the new files of a folder; refuse one if the stream does not keep their names."""
+    check_sheet(given["sheet"], ".txt", str(path))
+    name = FOLDER_ID if groups is None and given["id"] is None else given["id"]
+    if (name if groups is None else groups.id_column) != FOLDER_ID:
+        raise ValueError(
+            f"{path} is a folder, whose files are known by their names, and the ids of this stream "
+            f"are others; leave id out, or begin a stream of the folder alone"
+        )
+    how = {"encoding": given["encoding"], "skip_bad": given["skip_bad"]}
+    return FolderSource(path, known.has, **how)
 
 
 def _called(source: Any) -> str:
