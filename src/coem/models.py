@@ -66,7 +66,8 @@ def load(path, *, fill=None, trust_patterns=False):
     trust_patterns : bool, default=False
         Load a `token_pattern` whatever it is. Otherwise only patterns are loaded that find words in
         a time proportional to the text: one kind of character after the other, the last of them
-        repeated, such as ``[a-z]{3,}``. Set it for a file of your own, or of somebody you trust.
+        repeated, such as ``[a-z]{3,}``. The same holds for an `ngram_range`, and n-grams of more
+        than 10 words or characters. Set it for a file of your own, or of somebody you trust.
 
     Returns
     -------
@@ -139,6 +140,10 @@ def _check_weights_of_words(transformer):
 
 register(Pipeline, check=_check_pipeline)
 register(
-    CountVectorizer, skip=("_stop_words_id",), patterns=("token_pattern",), check=_check_vectorizer
+    CountVectorizer,
+    skip=("_stop_words_id",),
+    patterns=("token_pattern",),
+    spans=("ngram_range",),
+    check=_check_vectorizer,
 )
 register(TfidfTransformer, check=_check_weights_of_words)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 import coem as library
 from coem import MixtureClusterer
 from coem.text import TextViews
+from tests.io.forging import forge
 
 from .conftest import posts, write_csv
 
@@ -129,6 +131,48 @@ def test_info_counts_empty_cells(here, coem):
     (here / "a.jsonl").write_text(text, encoding="utf-8")
     told = json.loads(coem("info", "a.jsonl", "--json").stdout)
     assert [column["empty"] for column in told["columns"]] == [2, 2, 2]
+
+
+FORGED_NAMES = {
+    "text": ("x", "does not have the names of its groups, but 'x'"),
+    "no list": ({"a": 1}, "does not have the names of its groups"),
+    "numbers": ([1, 2, 3], "does not have the names of its groups"),
+    "too few": (["a"], "has 1 names for 3 groups"),
+    "too many": (["a"] * 4, "has 4 names for 3 groups"),
+}
+
+
+@pytest.mark.parametrize("case", FORGED_NAMES)
+def test_forged_names_of_groups_are_refused(case, table, coem):
+    names, message = FORGED_NAMES[case]
+    coem("cluster", table, "--text", "body", "-k", "3", "--restarts", "2", "--out", "run")
+    (table.parent / "run" / "model.coem").rename("model.coem")
+    forge(Path("model.coem"), lambda meta: meta["extra"].update(names=names))
+    told = coem("predict", "model.coem", table, code=1).stderr
+    assert told.startswith(f"coem: error: model.coem {message}")
+
+
+FORGED_INFO = [
+    {"versions": {}},
+    {"versions": {"coem": 1}},
+    {"versions": []},
+    {"summary": {"steps": [1]}},
+    {"summary": {"steps": 1}},
+    {"summary": [["a", 1]]},
+    {"extra": []},
+    {"left_out": [1]},
+    {"left_out": "ab"},
+    {"fingerprint": 1},
+]
+
+
+@pytest.mark.parametrize("forged", FORGED_INFO, ids=str)
+def test_what_a_file_says_of_its_model_is_checked(forged, here, coem):
+    library.save(MixtureClusterer(3), "model.coem")
+    forge(Path("model.coem"), lambda meta: meta.update(forged))
+    told = coem("info", "model.coem", code=1).stderr
+    (key,) = forged
+    assert f"model.coem is damaged, or no model file of coem: its {key}" in told
 
 
 def test_a_pattern_of_your_own_is_trusted_by_name(table, coem):

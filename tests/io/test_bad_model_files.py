@@ -180,6 +180,28 @@ def test_wrong_digests(sums, model):
         coem.read_info(model)
 
 
+def test_a_file_of_very_many_members_is_refused_before_they_are_listed(path, monkeypatch):
+    entry = zipfile.ZipInfo("a")
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr(entry, b"")
+        file.filelist *= archive.LARGEST_INDEX // 47 + 1
+    monkeypatch.setattr(zipfile.ZipInfo, "__init__", lambda *args: pytest.fail("it was listed"))
+    with pytest.raises(ModelFileError, match="too many members"):
+        coem.load(path)
+    with pytest.raises(ModelFileError, match="too many members"):
+        coem.read_info(path)
+
+
+def test_no_file_is_written_that_cannot_be_read(path, monkeypatch):
+    arrays = {str(i): np.zeros(1) for i in range(100)}
+    monkeypatch.setattr(archive, "LARGEST_INDEX", 9000)
+    archive.write_archive(path, {}, arrays)
+    monkeypatch.setattr(archive._Careful, "most", 9000)
+    assert archive.read_archive(path)[1] == arrays
+    with pytest.raises(ValueError, match="would have 200 arrays, more than are read"):
+        archive.write_archive(path, {}, arrays | {f"-{i}": np.zeros(1) for i in range(100)})
+
+
 def test_no_digests(model):
     parts = members(model)
     del parts[archive.SUMS]

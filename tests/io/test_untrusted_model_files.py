@@ -17,7 +17,7 @@ import coem
 from coem import MixtureClusterer, ModelFileError
 from coem.families import Gaussian
 from coem.io import archive
-from coem.io.patterns import LONGEST, is_plain
+from coem.io.patterns import LONGEST, LONGEST_NGRAM, is_plain
 from coem.latent.mixture import Mixture
 from coem.text import TextViews
 from tests.io import fits
@@ -263,6 +263,44 @@ def test_a_vectorizer_whose_words_have_no_sound_number_is_refused(span, path):
 
     forge(path, change)
     refused(path, "ngram_range does not fit")
+
+
+LONG_SPANS = {
+    "views": (lambda span: words_with(span), fits.TABLE),
+    "one view": (lambda span: words_with({"words": span}), fits.TABLE),
+    "vectorizer": (lambda span: make_pipeline(CountVectorizer(ngram_range=span)), fits.TEXTS),
+}
+
+
+def words_with(ngram_range):
+    return TextViews({"words": "text"}, ngram_range=ngram_range)
+
+
+@pytest.mark.parametrize("maker", LONG_SPANS)
+def test_long_ngrams_are_refused_unless_they_are_trusted(maker, path):
+    make, data = LONG_SPANS[maker]
+    coem.save(make((1, LONGEST_NGRAM)).fit(data), path)
+    coem.load(path)
+    model = make((1, LONGEST_NGRAM + 1)).fit(data)
+    coem.save(model, path)
+    with pytest.raises(ModelFileError, match=r"ngram_range of .*more than 10 .*trust_p"):
+        coem.load(path)
+    loaded = coem.load(path, trust_patterns=True)
+    one, two = (fits.mark(fits.outputs(each, data)) for each in (model, loaded))
+    assert one == two
+
+
+@pytest.mark.parametrize("most", [10**9, 10**30, 1e9])
+def test_ngrams_of_any_length_are_refused(most, path):
+    coem.save(LONG_SPANS["vectorizer"][0]((1, 2)).fit(fits.TEXTS), path)
+
+    def change(meta):
+        vectorizer = state(meta, "params")["steps"][0]["tuple"][1]["object"][1]
+        vectorizer["params"] |= {"ngram_range": {"tuple": [1, most]}, "analyzer": "char"}
+
+    forge(path, change)
+    with pytest.raises(ModelFileError, match="ngram_range"):
+        coem.load(path)
 
 
 HUGE = 10**15

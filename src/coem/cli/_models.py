@@ -20,7 +20,7 @@ from coem.recipes.documents import Documents, Renamed, read_documents
 from coem.recipes.encoders import embeds_of, encoding, prepare
 from coem.recipes.in_parts import shown_of
 from coem.recipes.listener import Listener
-from coem.recipes.names import read_names
+from coem.recipes.names import names_of, read_names
 from coem.recipes.paragraphs import NoText, Sequences, cut, read_how
 from coem.recipes.record import as_table, changed_files, known_as
 from coem.recipes.run_file import MODEL, RUN, check_model, digest, read_run
@@ -77,11 +77,19 @@ def load_model(path: Path, encoder: str | None = None, *, trust_patterns: bool =
             f"{path} holds a hidden Markov model that coem segment did not write; use coem.load in "
             "Python"
         )
-    own = [str(name) for name in told.extra.get("names", [])]
+    own = names_of(told, _n_groups(model))
     if encoder is not None and not embeds_of(reader):
         raise ValueError(f"{path} has no view that an encoder made; leave --encoder out")
     naming = read_names(path.parent, own).naming if in_run else Naming(tuple(own))
     return Saved(path, reader, model, naming, told.fingerprint, how)
+
+
+def _n_groups(model: Any) -> int | None:
+    """Return how many groups a model has, or None if it does not say so."""
+    for name in ("classes_", "weights_"):
+        if hasattr(model, name):
+            return len(getattr(model, name))
+    return getattr(model, "n_clusters", None)
 
 
 def _encoder(path: Path, given: str | None, in_run: bool) -> dict[str, Any] | None:

@@ -275,7 +275,7 @@ other_encoder_option = click.option(
 trust_option = click.option(
     "--trust-patterns",
     is_flag=True,
-    help="Take any token_pattern that MODEL has, even one that could take for ever.",
+    help="Take any token_pattern and ngram_range that MODEL has, even if they could take for ever.",
 )
 
 vectors_options = options(

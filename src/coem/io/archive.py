@@ -28,6 +28,8 @@ LARGEST_META = 1 << 28  # bytes
 MOST_VALUES = 1 << 24  # of the document: a vocabulary has a value for each word
 MOST_NESTED = 1 << 20  # lists and objects of the document, which take 100 bytes of memory and more
 LINE = 67  # bytes of a line of `SUMS` besides the name: the digest, two blanks, the end
+LARGEST_INDEX = 1 << 22  # bytes of the list of members, which takes 20 times as much memory
+ENTRY = 80  # bytes of an entry of it at most, besides the name
 LARGEST_HEADER = 1 << 14  # bytes of an array's header, NumPy's own limit being 10,000
 KINDS = "biufcUSmM"  # of arrays: no objects, no structures
 CHUNK = 1 << 20
@@ -54,6 +56,8 @@ def write_archive(
     document = json.dumps(meta).encode()
     if len(document) > LARGEST_META:
         raise ValueError(f"{path}: {name} would have {len(document):,} bytes, more than are read")
+    if sum(len(key) + ENTRY for key in arrays) > LARGEST_INDEX:
+        raise ValueError(f"{path} would have {len(arrays):,} arrays, more than are read")
     with new_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         sums = {name: _write(archive, name, lambda member: member.write(document))}
         for key, array in arrays.items():
@@ -123,13 +127,34 @@ def read_meta(path: Path, *, name: str = META) -> dict[str, Any]:
     return meta
 
 
+class _Careful(io.BufferedReader):
+    """A file of which little is read at once, until its list of members is known.
+
+    `zipfile` reads the list in one piece, whose size the file says, and then makes an object of
+    each entry.
+    """
+
+    most: int | None = LARGEST_INDEX
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return what comes next; raise if that would be too much."""
+        if self.most is None:
+            return super().read(size)
+        wanted = self.most + 1 if size is None or size < 0 else min(size, self.most + 1)
+        found = super().read(wanted)
+        if len(found) > self.most:
+            raise ValueError("it has too many members")
+        return found
+
+
 @contextmanager
 def _opened(path: Path, name: str) -> Iterator[tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]]:
     """Open an archive whose members are plain, different and no larger than the file."""
     try:
         if is_special(path):
             raise ValueError("it is no regular file")
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        with _Careful(io.FileIO(path)) as file, zipfile.ZipFile(file) as archive:
+            file.most = None
             members = {info.filename: info for info in archive.infolist()}
             if len(members) != len(archive.infolist()):
                 raise ValueError("it has two members of one name")

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from coem.io.archive import KINDS
-from coem.io.patterns import is_plain
+from coem.io.patterns import LONGEST_NGRAM, has_short_ngrams, is_plain
 from coem.io.registry import Entry, entry_named
 from coem.io.values import SCALARS, SPARSE, TYPES, Absent, ModelFileError, parameters
 from coem.kernels.counts import as_table
@@ -35,7 +35,7 @@ class Decoder:
     fill : mapping, optional
         Fields that were `Absent`, and what to put there.
     trust_patterns : bool, default=False
-        Take regular expressions that could take for ever.
+        Take regular expressions that could take for ever, and n-grams of any length.
     """
 
     def __init__(
@@ -196,6 +196,8 @@ class Decoder:
             raise ValueError(f"{entry.name} takes no parameter {strange[0]!r}")
         for name in entry.patterns & set(given):
             self._check_pattern(entry, name, given[name])
+        for name in entry.spans & set(given):
+            self._check_span(entry, name, given[name])
         params = names | given
         missing = [name for name, value in params.items() if value is inspect.Parameter.empty]
         if missing:
@@ -214,9 +216,18 @@ class Decoder:
                     "take for ever on some texts"
                 )
 
+    def _check_span(self, entry: Entry, name: str, value: Any) -> None:
+        """Refuse n-grams of a file, or of one of its views, that could take all memory."""
+        for span in value.values() if isinstance(value, dict) else [value]:
+            if not has_short_ngrams(span) and not self.trust_patterns:
+                raise UntrustedPattern(
+                    f"{name} of {entry.name} is {span!r:.80}, and n-grams of more than "
+                    f"{LONGEST_NGRAM} could take all memory on some texts"
+                )
+
 
 class UntrustedPattern(ModelFileError):
-    """A file has a regular expression that is used only if the caller says so."""
+    """A file has a regular expression or n-grams that are used only if the caller says so."""
 
 
 def _check_keys(keys: Collection[Any]) -> None:

@@ -44,6 +44,11 @@ def is_text(words: Any) -> bool:
     return plain and all(type(word) is str for word in words.tolist())
 
 
+def is_texts(values: Iterable[object]) -> bool:
+    """Return whether all values are str."""
+    return all(isinstance(value, str) for value in values)
+
+
 def is_count(value: object) -> bool:
     """Return whether a value is a number of things: an integer of 0 or more."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0

@@ -13,12 +13,14 @@ import numpy as np
 from coem.io.archive import ArchiveError, read_archive, read_meta, write_archive
 from coem.io.decoder import Decoder, UntrustedPattern
 from coem.io.encoder import Encoder
+from coem.io.loaded import is_texts
 from coem.io.values import ModelFileError
 
 FORMAT = "coem model"
 SCHEMA = 2  # 1 has no "index"
 MOST = 1000  # schemas of any later version
 MODEL = "model.json"
+TOLD = {"versions": dict, "summary": dict, "extra": dict, "left_out": list}
 LONGEST = 300  # characters of what is said about a damaged file
 
 Path_ = str | os.PathLike[str]
@@ -127,16 +129,9 @@ def read_info(path: Path_) -> ModelInfo:
     try:
         meta = read_meta(Path(path), name=MODEL)
         _check(meta, path)
-        return ModelInfo(
-            str(path),
-            os.path.getsize(path),
-            meta["schema"],
-            dict(meta["versions"]),
-            dict(meta["summary"]),
-            dict(meta["extra"]),
-            meta["fingerprint"],
-            list(meta["left_out"]),
-        )
+        _check_told(meta)
+        told = {name: meta[name] for name in (*TOLD, "fingerprint")}
+        return ModelInfo(str(path), os.path.getsize(path), meta["schema"], **told)
     except (ModelFileError, FileNotFoundError, PermissionError):
         raise
     except ArchiveError as error:
@@ -157,6 +152,22 @@ def _check(meta: Mapping[str, Any], path: Path_) -> None:
             f"{path} was saved by a newer coem ({newer!s:.40}, schema {schema}; this one reads up "
             f"to {SCHEMA}); upgrade coem: pip install -U coem"
         )
+
+
+def _check_told(meta: Mapping[str, Any]) -> None:
+    """Refuse a document that says something else of a model than `write_model` does."""
+    for name, kind in TOLD.items():
+        if not isinstance(meta[name], kind):
+            raise ValueError(f"its {name} is no {kind.__name__}")
+    if not is_texts(meta["versions"].values()) or "coem" not in meta["versions"]:
+        raise ValueError("its versions are none")
+    steps = meta["summary"].get("steps", [])
+    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+        raise ValueError("its summary has steps that are none")
+    if not is_texts(meta["left_out"]):
+        raise ValueError("its left_out has names that are none")
+    if not isinstance(meta["fingerprint"], str | None):
+        raise ValueError("its fingerprint is no text")
 
 
 def _damaged(path: Path_, reason: BaseException | None) -> ModelFileError:

@@ -41,6 +41,7 @@ class Entry:
     drop: frozenset[str] = field(default_factory=frozenset)
     absent: frozenset[str] = field(default_factory=frozenset)
     patterns: frozenset[str] = field(default_factory=frozenset)
+    spans: frozenset[str] = field(default_factory=frozenset)
     check: Callable[[Any], None] | None = None
 
 
@@ -56,6 +57,7 @@ def register(
     drop: tuple[str, ...] = (),
     absent: tuple[str, ...] = (),
     patterns: tuple[str, ...] = (),
+    spans: tuple[str, ...] = (),
     check: Callable[[Any], None] | None = None,
 ) -> type:
     """Allow objects of a class in model files. You can use it as a decorator.
@@ -83,6 +85,9 @@ def register(
     patterns : tuple of str
         Parameters of an estimator that are regular expressions. Those that could take for ever are
         loaded only if the caller of `coem.load` trusts them.
+    spans : tuple of str
+        Parameters of an estimator that are the least and the most words of an n-gram. Long ones are
+        loaded only if the caller trusts them.
     check : function, optional
         Called with every loaded object. It should raise an error if the object is inconsistent.
 
@@ -99,8 +104,8 @@ def register(
     ):
         raise ValueError(f"{name!r} is {known.cls} already; register your class under another name")
     machine = MACHINE if issubclass(cls, BaseEstimator) else frozenset()
-    sets = (frozenset(skip) | machine, frozenset(drop), frozenset(absent), frozenset(patterns))
-    entry = Entry(cls, name, *sets, check)
+    sets = frozenset(drop), frozenset(absent), frozenset(patterns), frozenset(spans)
+    entry = Entry(cls, name, frozenset(skip) | machine, *sets, check)
     if known is not None:
         del _by_class[known.cls]
     _by_name[name] = _by_class[cls] = entry

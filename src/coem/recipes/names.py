@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from coem.io import new_file
+from coem.io.loaded import is_texts
+from coem.io.model_file import ModelInfo
 from coem.io.whole import recover
 from coem.report import Naming
 
@@ -29,6 +31,19 @@ class Names:
     naming: Naming
     files: dict[str, str] = field(default_factory=dict)
     earlier: dict[str, str] = field(default_factory=dict)
+
+
+def names_of(info: ModelInfo, n_groups: int | None = None) -> list[str]:
+    """Return what the groups of a model are called before anybody names them, if it is known.
+
+    The file may be anybody's: anything else than a text for each group is an error.
+    """
+    names = info.extra.get("names", [])
+    if not isinstance(names, list) or not is_texts(names):
+        raise ValueError(f"{info.path} does not have the names of its groups, but {names!r:.80}")
+    if names and n_groups is not None and len(names) != n_groups:
+        raise ValueError(f"{info.path} has {len(names):,} names for {n_groups:,} groups")
+    return names
 
 
 def read_names(folder: Path, own: list[str]) -> Names:

@@ -20,7 +20,7 @@ from coem.kernels import instruction_set
 from coem.models import read_info, save
 from coem.recipes.defaults import FORMATS
 from coem.recipes.encoders import known_encoder
-from coem.recipes.names import NAMES, Names, place_in, read_names, write_names
+from coem.recipes.names import NAMES, Names, names_of, place_in, read_names, write_names
 from coem.recipes.run_file import (
     ASSIGNMENTS,
     CLUSTERS,
@@ -115,7 +115,7 @@ def _write_told(folder: Path, told: Any, run: dict[str, Any]) -> int:
 
 def own_names(folder: Path) -> list[str]:
     """Return the names that the groups of a run had before anybody named them."""
-    return [str(name) for name in read_info(folder / MODEL).extra.get("names", [])]
+    return names_of(read_info(folder / MODEL))
 
 
 def naming_in(folder: Path) -> Any:

@@ -84,7 +84,7 @@ def _check_latent(model, kinds):
     need(fits and found.n_directions_ == len(model.vocabulary_[found.name]), "latent_")
 
 
-register(TextViews, patterns=("token_pattern",), check=check_text_views)
+register(TextViews, patterns=("token_pattern",), spans=("ngram_range",), check=check_text_views)
 # A file cannot hold the encoder, which is a function, and must not name one that is then loaded.
 # The cache belongs to the machine.
 register(Embed, absent=("encoder",), skip=("cache",), check=check_embed)
