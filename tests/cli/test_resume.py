@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from coem.io import checkpoint
@@ -162,6 +163,112 @@ def test_results_are_written_before_the_state_goes(table, coem, monkeypatch):
     assert "goes on from it" in result.stderr
     coem(*given)
     assert sorted(os.listdir(table.parent)) == ["out", "posts.csv"]
+
+
+# -- killed when the results have their name, and the state is still there ------------------------
+
+
+def killed_at_the_end(coem, monkeypatch, *given):
+    """Make a run whose process ends before it removes the state."""
+    from coem.io.kept import Kept
+
+    clear = Kept.clear
+
+    def leave(kept):
+        return clear(kept) if kept.is_part else kept._lock.release()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint, "THRIFT", 0)
+        patched.setattr(Kept, "clear", leave)
+        coem(*given)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_run_that_is_complete_needs_no_more_work(verb, table, coem, monkeypatch):
+    name = "cluster" if verb == "k-means" else verb
+    given = (name, "posts.csv", *VERBS[verb], "--out", "out", "--resume")
+    killed_at_the_end(coem, monkeypatch, *given)
+    assert sorted(os.listdir(table.parent)) == [".out.coem-checkpoint", "out", "posts.csv"]
+    before = {path.name: path.read_bytes() for path in (table.parent / "out").iterdir()}
+    result = coem(*given, "--threads", "1", "--json")
+    assert "out is complete: there is nothing to resume" in result.stderr
+    assert "going on" not in result.stderr
+    told = json.loads(before["run.json"])["result"]
+    assert json.loads(result.stdout) == {"folder": "out", **told}
+    assert sorted(os.listdir(table.parent)) == ["out", "posts.csv"]
+    assert {path.name: path.read_bytes() for path in (table.parent / "out").iterdir()} == before
+    coem(*given)  # the process may also have ended just after the state was removed
+    assert "name another folder" in coem(*given[:-1], code=1).stderr
+    assert sorted(os.listdir(table.parent)) == ["out", "posts.csv"]
+
+
+def test_a_folder_of_ones_choice_goes_when_the_run_is_complete(table, coem, monkeypatch):
+    given = ("cluster", "posts.csv", *VERBS["cluster"], "--out", "out", "--checkpoint", "state")
+    killed_at_the_end(coem, monkeypatch, *given)
+    assert "there is nothing to resume" in coem(*given).stderr
+    assert sorted(os.listdir(table.parent)) == ["out", "posts.csv"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("-k", "4"),
+        ("--format", "jsonl"),
+        ("--no-report",),
+        ("--stop-words", "english"),
+        ("--text", "title"),
+    ],
+)
+def test_the_results_of_another_call_are_not_taken_for_complete(more, table, coem, monkeypatch):
+    given = ("cluster", "posts.csv", *VERBS["cluster"], "--out", "out", "--resume")
+    killed_at_the_end(coem, monkeypatch, *given)
+    result = coem(*given, *more, code=1)
+    assert "out is there already and not empty; name another folder, or replace" in result.stderr
+    assert sorted(os.listdir(table.parent)) == [".out.coem-checkpoint", "out", "posts.csv"]
+    coem(*given)
+
+
+def test_results_of_other_documents_or_that_were_changed_are_not_complete(table, coem, monkeypatch):
+    given = ("cluster", "posts.csv", *VERBS["cluster"], "--out", "out", "--resume")
+    killed_at_the_end(coem, monkeypatch, *given)
+    groups, text = table.parent / "out" / "clusters.csv", table.read_bytes()
+    table.write_bytes(text.replace(b"ship", b"boat"))
+    assert "out is there already and not empty" in coem(*given, code=1).stderr
+    table.write_bytes(text)
+    groups.rename(table.parent / "mine.csv")
+    assert "out is there already and not empty" in coem(*given, code=1).stderr
+    (table.parent / "mine.csv").rename(groups)
+    coem("name", "out", "0=First")  # which run.json and names.json know of
+    assert "out is complete" in coem(*given).stderr
+
+
+def test_files_that_a_view_came_from_are_looked_at(table, coem, monkeypatch):
+    np.save("v.npy", np.random.default_rng(0).normal(size=(90, 4)))
+    how = ("--view", "v=v.npy", "--evidence", "fixed")
+    given = ("cluster", "posts.csv", *VERBS["cluster"], *how, "--out", "out", "--resume")
+    killed_at_the_end(coem, monkeypatch, *given)
+    assert "out is complete" in coem(*given).stderr
+    np.save("v.npy", np.random.default_rng(1).normal(size=(90, 4)))
+    assert "out is there already and not empty" in coem(*given, code=1).stderr
+
+
+def test_the_state_of_another_fit_stays(table, coem):
+    given = ("cluster", "posts.csv", *VERBS["cluster"], "--out", "out", "--resume")
+    coem(*given)
+    done = stopped(signal.SIGTERM, 4, *given, "-k", "4", "--force", cwd=table.parent)
+    assert done.returncode == 143, done.stderr
+    assert "out is there already and not empty" in coem(*given, code=1).stderr
+    assert "going on" in coem(*given, "-k", "4", "--force").stderr
+    assert sorted(os.listdir(table.parent)) == ["out", "posts.csv"]
+
+
+def test_names_that_are_to_be_taken_over_make_another_call(table, coem):
+    given = ("cluster", "posts.csv", *VERBS["cluster"], "--resume")
+    coem(*given, "--out", "first")
+    coem("name", "first", "0=First")
+    coem(*given, "--out", "second", "--names-from", "first")
+    assert "second is complete" in coem(*given, "--out", "second", "--names-from", "first").stderr
+    assert "second is there already" in coem(*given, "--out", "second", code=1).stderr
 
 
 @pytest.mark.parametrize("length", [120, 127])

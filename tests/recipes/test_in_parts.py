@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,8 @@ from coem.cli import main
 from coem.io.row_blocks import row_blocks
 from coem.io.table_parts import write_tables
 from coem.io.tables import read_table, write_table
-from coem.recipes import corpora, ingesting, topics_of
+from coem.recipes import corpora, ingesting
+from coem.recipes import documents as recipe_documents
 from coem.recipes import in_parts as few_rows
 from coem.recipes.corpora import Ids
 from coem.recipes.in_parts import Few, labelled_few
@@ -230,17 +232,32 @@ def test_names_and_merges_are_on_all_rows(large):
 def test_topics_are_found_in_memory(corpus, monkeypatch):
     program("topics", "posts", "-k", 3, "--out", "one")
     monkeypatch.setattr(corpora, "MOST", 10)
-    program("topics", "posts", "-k", 3, "--out", "two")
+    monkeypatch.setattr(corpora, "SHOWN", 60)
+    done = program("topics", "posts", "-k", 3, "--out", "two")
+    assert "dates are in column 'when'" in done.stderr
     for name in FILES:
         with open(f"one/{name}", "rb") as one, open(f"two/{name}", "rb") as two:
             assert one.read() == two.read(), name
+    page = Path("two/report.html").read_bytes()
+    program("report", "two")
+    assert Path("two/report.html").read_bytes() == page
+    assert "the same, to the last bit" in program("rerun", "two").output
     program("predict", "two", "posts", "--out", "again.csv")
     program("name", "two", "1=First")
-    program("report", "two", "--out", "page.html")
+    assert read_table("two/assignments.csv").data.num_rows == 140
+    program("name", "two", "--reset")
+    assert Path("two/report.html").read_bytes() == page
+
+
+def test_a_page_of_topics_about_other_documents_may_be_of_a_sample(large, monkeypatch):
+    program("topics", "posts", "-k", 3, "--out", "run")
+    monkeypatch.setattr(recipe_documents, "MOST_IN_MEMORY", 10)
+    program("report", "run", "--out", "page.html")
+    assert b"looks at 60 of the 140 documents" in Path("page.html").read_bytes()
 
 
 def test_what_needs_all_rows_is_refused_before_any_work(large, monkeypatch):
-    monkeypatch.setattr(topics_of, "MOST_IN_MEMORY", 10)
+    monkeypatch.setattr(recipe_documents, "MOST_IN_MEMORY", 10)
     with pytest.raises(
         ValueError, match=r"the aspect model needs all rows in memory, .* coem cluster"
     ):

@@ -27,8 +27,11 @@ def state_of(options: dict[str, Any], target: Path | None) -> Path | None:
 
 
 @contextmanager
-def keeping(folder: Path | None, talk: Talk) -> Iterator[Any]:
-    """Give the place for the state of the fits, or None; it is removed when all is written."""
+def keeping(folder: Path | None, talk: Talk, *, goes_on: bool = True) -> Iterator[Any]:
+    """Give the place for the state of the fits, or None; it is removed when all is written.
+
+    `goes_on` says whether fits are to go on from a state that is there.
+    """
     if folder is None:
         yield None
         return
@@ -39,7 +42,7 @@ def keeping(folder: Path | None, talk: Talk) -> Iterator[Any]:
     found = has_state(folder)
     kept = kept_fits(folder, {}, [])
     assert isinstance(kept, Kept)
-    if found:
+    if found and goes_on:
         talk.note(f"going on from the state in {folder}")
     try:
         with kept, stopping_after_rounds(_waits):

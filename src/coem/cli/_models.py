@@ -16,7 +16,7 @@ from coem.cli._talk import Talk
 from coem.io import Absent
 from coem.io.regular import no_file
 from coem.phrases import first_few
-from coem.recipes.documents import Documents, Renamed, read_documents
+from coem.recipes.documents import WHOLE, Documents, Renamed, fit_in_memory, read_documents
 from coem.recipes.encoders import embeds_of, encoding, prepare
 from coem.recipes.in_parts import shown_of
 from coem.recipes.listener import Listener
@@ -328,7 +328,10 @@ def documents_of(saved: Saved, source: str | None, talk: Talk, **reading: Any) -
         raise ValueError(f"{source} is not there any more; name the documents with --file")
     options = {**(told["arguments"] if told else {})}
     options |= {name: value for name, value in reading.items() if value}
-    return read_rows(saved, Renamed(source, *known_as(told)) if told else source, options, talk)
+    found = read_rows(saved, Renamed(source, *known_as(told)) if told else source, options, talk)
+    # What is told of a run is told of the rows that it was made of.
+    whole = found.in_parts and told is not None and told["verb"] in WHOLE
+    return found.loaded() if whole and fit_in_memory(found) else found
 
 
 def _source_of(run: Path, told: dict[str, Any]) -> str | None:

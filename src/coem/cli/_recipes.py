@@ -12,8 +12,9 @@ from coem.cli._process import will_write
 from coem.cli._program import NOT_CONVERGED
 from coem.cli._talk import Talk
 from coem.recipes.names import check_kept
-from coem.recipes.record import NOT_FULL, write_run
-from coem.recipes.run_file import FILES, REPORT, RUN
+from coem.recipes.record import NOT_FULL, changed_files, files_read, write_run
+from coem.recipes.result import job_of
+from coem.recipes.run_file import FILES, REPORT, RUN, read_run
 
 # Options that are no matter of what is found.
 OWN = {"source", "out", "force", "form", "no_report", "full", "safe_csv"}
@@ -31,20 +32,56 @@ def run(
     talk: Talk,
     printed: Callable[[Any], str],
 ) -> Any:
-    """Call a recipe, write the folder, print what was found, and return it."""
+    """Call a recipe, write the folder, print what was found, and return it.
+
+    If an earlier call like this one was killed between its results and the end of its state, the
+    state is removed, and nothing is returned.
+    """
     if options.get("full"):
         _check_full(options["source"])
-    state = state_of(options, place(options))
-    with keeping(state, talk) as part, _new_run(options) as folder:
-        given = {**arguments(options), "checkpoint": part}
-        result = recipe(options["source"], **given, listener=talk)
-        pages = {"report": not options["no_report"], "full": options.get("full", False)}
-        tables = {"format": options["form"], "safe_csv": options["safe_csv"]}
-        found = write_run(folder, result, **tables, **pages)
+    state, target = state_of(options, place(options)), place(options)
+    there = (target / RUN).is_file() and not options["force"]
+    with keeping(state, talk, goes_on=not there) as part:
+        told = _finished(recipe, options, part) if there and state is not None else None
+        if told is None:
+            with _new_run(options) as folder:
+                given = {**arguments(options), "checkpoint": part}
+                result = recipe(options["source"], **given, listener=talk)
+                found = write_run(folder, result, **_written(options))
+    if told is not None:
+        talk.note(f"{target} is complete: there is nothing to resume")
+        talk.result(str(target), {"folder": str(target), **told["result"]})
+        _finish(options, talk, told["result"].get("converged", True))
+        return None
     talk.formulas(found)
-    talk.result(printed(result), {"folder": str(place(options)), **result.figures})
-    _finish(options, talk, result)
+    talk.result(printed(result), {"folder": str(target), **result.figures})
+    _finish(options, talk, getattr(result.model, "converged_", True))
     return result
+
+
+def _written(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what the options say of the files to write."""
+    pages = {"report": not options["no_report"], "full": options.get("full", False)}
+    return {"format": options["form"], "safe_csv": options["safe_csv"], **pages}
+
+
+def _finished(
+    recipe: Callable[..., Any], options: dict[str, Any], part: Any
+) -> dict[str, Any] | None:
+    """Return the record of the results, if they are whole and those of this very call.
+
+    A state that is there must be that of the call, too: it is going to be removed.
+    """
+    target = place(options)
+    try:
+        told = read_run(target)
+        job = job_of(recipe, options["source"], **arguments(options), checkpoint=part)
+        inputs = files_read(job.settings)
+    except (ValueError, OSError):  # whatever it is, it is not this call's
+        return None
+    same = told.get("call") == job.call and told["written"] == _written(options)
+    same = same and inputs.items() <= told.get("inputs", {}).items()
+    return told if same and not changed_files(target, told) else None
 
 
 def _check_full(source: str) -> None:
@@ -92,12 +129,12 @@ def refused(error: FileExistsError) -> ValueError:
     return ValueError(str(error).replace("force its replacement", "replace it with --force"))
 
 
-def _finish(options: dict[str, Any], talk: Talk, result: Any) -> None:
+def _finish(options: dict[str, Any], talk: Talk, converged: bool) -> None:
     """Say where the results are; with --strict, end with 3 if there was no convergence."""
     folder = place(options)
     talk.note(
         f"results in {folder}{'' if options['no_report'] else f', the page is {folder / REPORT}'}"
     )
-    if options.get("strict") and not result.model.converged_:
+    if options.get("strict") and not converged:
         talk.note(f"no convergence after {options['max_iter']} rounds; raise --max-iter")
         sys.exit(NOT_CONVERGED)

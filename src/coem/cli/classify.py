@@ -1,5 +1,7 @@
 """``coem classify``: learn from a few labels, and predict the others."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
@@ -104,19 +106,23 @@ def command(**options: Any) -> None:
     the model predicts for each row, and the column given is the label in the file.
     """
     from coem.cli import _recipes
-
-    talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
-    _recipes.run(_classify, options, talk, _printed)
-
-
-def _classify(source: str, **given: Any) -> Any:
-    """Return the result of the recipe; the doctor speaks of options."""
     from coem.recipes import classify
 
-    result = classify(source, **given)
-    if "doctor" in result.figures:
-        result.figures["doctor"] = in_options(result.figures["doctor"])
-    return result
+    talk = Talk(quiet=options["quiet"], as_json=options["as_json"])
+    _recipes.run(_in_options(classify), options, talk, _printed)
+
+
+def _in_options(recipe: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the recipe with a doctor who speaks of options."""
+
+    @wraps(recipe)
+    def told(source: str, **given: Any) -> Any:
+        result = recipe(source, **given)
+        if "doctor" in result.figures:
+            result.figures["doctor"] = in_options(result.figures["doctor"])
+        return result
+
+    return told
 
 
 def _printed(result: Any) -> str:

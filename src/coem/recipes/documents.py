@@ -16,10 +16,12 @@ from coem.io.tables import Table, check_times, read_table
 from coem.phrases import first_few
 from coem.recipes.corpora import as_path, described, place_of
 from coem.recipes.listener import Listener
+from coem.row_store import MOST_IN_MEMORY
 from coem.stored import is_corpus
 from coem.text import as_arrow
 from coem.text.guess import sampled_rows
 
+WHOLE = ("topics",)  # verbs whose model needs all rows in memory
 NO_IDS = "none"  # in the place of a column: rows are called by their numbers
 
 
@@ -71,6 +73,24 @@ class Documents:
     def are_in_a_folder(self) -> bool:
         """Whether they are files of a folder."""
         return self.path is not None and os.path.isdir(self.path) and self.corpus is None
+
+
+def fit_in_memory(documents: Documents) -> bool:
+    """Return whether a model that needs all rows of a corpus can have them."""
+    return bool(documents.corpus.n_bytes <= MOST_IN_MEMORY)
+
+
+def all_rows(documents: Documents) -> Documents:
+    """Return the documents of a corpus in memory, because the aspect model needs all rows."""
+    if fit_in_memory(documents):
+        return documents.loaded()
+    size = documents.corpus.n_bytes
+    raise ValueError(
+        f"the aspect model needs all rows in memory, and the views of {documents.source} take "
+        f"{size / 1e9:.1f} GB, more than the {MOST_IN_MEMORY / 1e9:.1f} GB that are loaded; ingest "
+        "some of the documents into a corpus of their own, or use coem cluster, which reads a part "
+        "at a time"
+    )
 
 
 @dataclass(frozen=True)

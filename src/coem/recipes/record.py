@@ -261,6 +261,7 @@ def _run_json(result: Any, folder: Path, written: dict[str, Any]) -> str:
         "schema": SCHEMA,
         "verb": result.verb,
         "arguments": recorded(result.settings),
+        "call": result.call,
         "written": written,
         "source": documents.path,
         "called": documents.called,
@@ -285,13 +286,18 @@ def _inputs(result: Any) -> dict[str, str]:
 
     That of an encoder is of what it says of known sentences, and of its files.
     """
-    settings = recorded(result.settings)
-    views = settings.get("views", {}).items()
-    files = {view: spec for view, spec in views if str(spec).endswith(".npy")}
-    files |= {LABELS: settings["labels"]} if settings.get("labels") else {}
-    found = {view: digest(Path(file)) for view, file in files.items()}
+    found = files_read(result.settings)
     known = known_encoder(result.reader)
     return found if known is None else {**found, ENCODER: known}
+
+
+def files_read(settings: dict[str, Any]) -> dict[str, str]:
+    """Return the digests of the files that settings name, beside the documents."""
+    told = recorded(settings)
+    views = told.get("views", {}).items()
+    files = {view: spec for view, spec in views if str(spec).endswith(".npy")}
+    files |= {LABELS: told["labels"]} if told.get("labels") else {}
+    return {name: digest(Path(file)) for name, file in files.items()}
 
 
 def _held_out(story: Any) -> Any:

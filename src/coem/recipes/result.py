@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from coem.io.kept import Kept, Part, part_of
 from coem.recipes.corpora import adopt
 from coem.recipes.dates import find_dates
 from coem.recipes.defaults import FORMATS
-from coem.recipes.documents import Documents, read_documents
-from coem.recipes.keeping import kept_recipe
+from coem.recipes.documents import WHOLE, Documents, all_rows, read_documents
+from coem.recipes.keeping import about_call, digest_of_call, kept_recipe
 from coem.recipes.listener import Listener
 from coem.recipes.names import check_kept
 from coem.recipes.record import write_page, write_run
@@ -80,6 +81,7 @@ class Result:
     computed: "Result | None" = None  # what it was before anything was named
     retell: Callable[[Naming], dict[str, Any]] | None = None  # the fields under other names
     names_from: str | None = None  # the run whose names were taken over
+    call: str | None = None  # a digest of what was asked for, and of which documents
 
     @property
     def labels(self) -> Any:
@@ -205,6 +207,7 @@ class Job:
     started: float
     dates: Any = None  # of the rows, if there is a column of dates
     kept: Kept | None = None  # the folder that keeps the fits, if there is one
+    call: str | None = None  # as `Result` has it
 
     @contextmanager
     def fits(self) -> Iterator[None]:
@@ -235,6 +238,7 @@ class Job:
             story=story,
             notes=self.listener.notes,
             seconds=time.time() - self.started,
+            call=self.call,
             **more,
         )
 
@@ -251,13 +255,24 @@ def begin(verb: str, given: dict[str, Any]) -> Job:
     listener = Listener() if given["listener"] is None else given["listener"]
     reading = {name: settings[name] for name in READING if name in settings}
     documents = read_documents(given["table"], listener, id=settings["id"], **reading)
+    if documents.in_parts and verb in WHOLE:
+        documents = all_rows(documents)
     if documents.corpus is not None and verb != "segment":
         adopt(settings, documents.corpus)
     dates = None
     if "date" in settings:
         settings["date"], dates = find_dates(settings["date"], documents, listener)
-    kept = kept_recipe(verb, given.get("checkpoint"), settings, documents)
-    return Job(verb, settings, documents, listener, started, dates, kept)
+    about = about_call(verb, settings, documents)
+    kept = kept_recipe(given.get("checkpoint"), about)
+    call = digest_of_call(about, given.get("names_from"))
+    return Job(verb, settings, documents, listener, started, dates, kept, call)
+
+
+def job_of(recipe: Callable[..., Result], *given: Any, **named: Any) -> Job:
+    """Return what a recipe would begin with if it were called like this."""
+    call = signature(recipe).bind(*given, **named)
+    call.apply_defaults()
+    return begin(recipe.__name__, call.arguments)
 
 
 def story_of(

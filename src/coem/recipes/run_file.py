@@ -77,6 +77,7 @@ RECORD = {
     "schema": int,
     "verb": str,
     "arguments": ARGUMENTS,
+    "call?": TEXT,
     "written": {"format?": {*FORMATS}, "report?": bool, "full?": bool, "safe_csv?": bool},
     "source": TEXT,
     "called?": TEXT,

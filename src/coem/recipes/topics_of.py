@@ -25,7 +25,6 @@ from coem.recipes.result import Job, Result, begin
 from coem.recipes.taking_over import read_earlier, with_names
 from coem.recipes.views import check_size, n_jobs, text_views, to_views
 from coem.report import read
-from coem.row_store import MOST_IN_MEMORY
 from coem.text.guess import guess_views
 from coem.text.specs import COUNTS
 
@@ -92,8 +91,6 @@ def topics(
     earlier = read_earlier(names_from)
     job = begin("topics", given)
     settings, listener = job.settings, job.listener
-    if job.documents.in_parts:
-        job = replace(job, documents=_loaded(job.documents))
     with job.fits():
         reader = text_views(settings, job.documents)
         if job.documents.corpus is not None:
@@ -110,19 +107,6 @@ def topics(
         with listener.fitting("rounds", total, by_rounds=True), listener.noting_warnings():
             model.fit(data[name]).set_params(checkpoint=None)
         return with_names(_result(job, reader, data, model), earlier, listener)
-
-
-def _loaded(documents: Documents) -> Documents:
-    """Return the documents of a corpus in memory, because the aspect model needs all rows."""
-    size = documents.corpus.n_bytes
-    if size <= MOST_IN_MEMORY:
-        return documents.loaded()
-    raise ValueError(
-        f"the aspect model needs all rows in memory, and the views of {documents.source} take "
-        f"{size / 1e9:.1f} GB, more than the {MOST_IN_MEMORY / 1e9:.1f} GB that are loaded; ingest "
-        "some of the documents into a corpus of their own, or use coem cluster, which reads a part "
-        "at a time"
-    )
 
 
 def _model(settings: dict[str, Any], part: Part | None) -> AspectModel:
