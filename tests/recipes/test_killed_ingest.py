@@ -7,12 +7,14 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 from click.testing import CliRunner
 
 import coem
 from coem.cli import main
+from coem.io import corpus_work, corpus_writer
 
 # A child takes half a second, so that some steps are left out; COEM_STRIDE=1 takes all of them.
 STRIDE = int(os.environ.get("COEM_STRIDE", "11"))
@@ -42,6 +44,12 @@ def act(**more):
         return first(**more)
     if mode == "force":
         return ingest(home / "b.csv", out, views={"t": "title"}, force=True, **threads, **more)
+    if mode == "refused":  # which removes what it has written
+        try:
+            return ingest(home / "a.csv", out, append=True, threads=1, **more)
+        except ValueError as error:
+            assert "both called '0'" in str(error), error
+            return None
     return ingest(home / "b.csv", out, append=True, threads=1, **more)
 
 def prepare():
@@ -139,6 +147,96 @@ def test_a_killed_ingest_goes_on_to_the_same_bytes(mode, n_rows, tmp_path):
         assert same
         assert later == n_rows
         assert at_once in (before, n_rows) or (mode == "new" and "--resume" in at_once)
+
+
+@pytest.mark.slow
+def test_a_refused_ingest_that_is_killed_is_refused_again(tmp_path):
+    before, _, told = run(tmp_path, "refused", "killed", min(STRIDE, 3))
+    assert len(told) > 5
+    assert [code for code, *_ in told] == [9] * (len(told) - 1) + [0]
+    assert all(found == before == 9 for _, at_once, _, later in told for found in (at_once, later))
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("mode", ["new", "append"])
+@pytest.mark.parametrize("n_removed", [0, 1])
+def test_a_journal_goes_before_what_it_tells_of(mode, n_removed, tmp_path, monkeypatch):
+    """A process may be killed while it removes what it has written."""
+    rows = "id,body\n" + "".join(f"{i},the ship {i % 3} sails\n" for i in range(9))
+    (tmp_path / "a.csv").write_text(rows)
+    (tmp_path / "b.csv").write_text(f"{rows}8,twice\n")
+    given = {"views": {"b": "body"}, "min_df": 1, "threads": 1}
+    more = {"append": True, "threads": 1} if mode == "append" else given
+    if mode == "append":
+        coem.ingest(tmp_path / "a.csv", tmp_path / "corpus", **given)
+    left = [n_removed]
+
+    def remove(path):
+        """Remove most of a folder, and let the process end."""
+        for file in sorted(path.rglob("*")):
+            if file.is_file() and file.name != corpus_work.JOURNAL:
+                file.unlink()
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus_work, "remove", remove)
+        patch.setattr(corpus_writer, "remove", remove)
+        patch.setattr(corpus_work.Work, "new_shard", new_shard)
+        with suppress(Killed, ValueError):
+            coem.ingest(tmp_path / "b.csv", tmp_path / "corpus", **more)
+    with pytest.raises(ValueError, match="both called"):
+        coem.ingest(tmp_path / "b.csv", tmp_path / "corpus", **more, resume=True)
+    if mode == "append":
+        coem.open_corpus(tmp_path / "corpus").verify()
+
+
+def new_shard(work, number):
+    work.shard(number).mkdir()
+    return work.shard(number)
+
+
+@pytest.mark.parametrize(
+    ("mode", "what"),
+    [
+        *((mode, what) for mode in ("new", "append") for what in ("table.arrow", "0.data.npy")),
+        ("new", "views.coem"),
+    ],
+)
+@pytest.mark.parametrize("cut", [False, True])
+def test_files_of_an_interrupted_ingest_that_are_gone_are_written_again(
+    mode, what, cut, tmp_path, monkeypatch
+):
+    rows = [f"{i},the ship {i % 3} sails\n" for i in range(18)]
+    (tmp_path / "a.csv").write_text("id,body\n" + "".join(rows[:9]))
+    (tmp_path / "b.csv").write_text("id,body\n" + "".join(rows[9:]))
+    given = {"views": {"b": "body"}, "min_df": 1, "threads": 1}
+    more = {"append": True, "threads": 1} if mode == "append" else given
+    for name in ("whole", "corpus"):
+        if mode == "append":
+            coem.ingest(tmp_path / "a.csv", tmp_path / name, **given)
+    whole = coem.ingest(tmp_path / "b.csv", tmp_path / "whole", **more)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus_work.Work, "finish", stop)
+        with pytest.raises(KeyboardInterrupt):
+            coem.ingest(tmp_path / "b.csv", tmp_path / "corpus", **more)
+    root = tmp_path / ("corpus" if mode == "append" else ".corpus.ingest")
+    lost = root / what if what == "views.coem" else root / f"shard-00000{mode == 'append':d}" / what
+    content = lost.read_bytes()
+    lost.unlink()
+    if cut:
+        lost.write_bytes(content[:-1])
+    again = coem.ingest(tmp_path / "b.csv", tmp_path / "corpus", **more, resume=True)
+    again.verify()
+    assert again.digest == whole.digest
 
 
 @pytest.mark.parametrize("how", ["append", "force"])

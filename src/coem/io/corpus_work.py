@@ -2,16 +2,17 @@
 
 A new corpus is made in a hidden folder beside its place, and gets its name when it is complete.
 Rows that are appended are written to new shards of the corpus, which count once the manifest names
-them. The journal has a line for each file that is on the disk. A line that is not complete, and a
-file without a line, are written again.
+them. The journal has a line for each file that is on the disk. A line that is not complete, a file
+without a line, and what follows a line whose files are gone, are written again. When an ingest is
+given up, its journal goes first.
 """
 
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,10 @@ from coem.stored import (
     TABLE,
     WORK,
     Manifest,
+    check_size,
     read_manifest,
     shard_name,
+    stored_file,
     work_beside,
 )
 
@@ -74,8 +77,11 @@ class Work:
         known = _read_lines(path)
         if resume and known:
             _check_call(known[0].get(CALL, {}), call, self.target)
+            if known[0]["shards"] == len(self.base.shards):
+                known = _read_lines(path, self._is_whole)
             self.lines, self.resumed = known, True
             return
+        self._forget()
         self.left = clear(self.root, len(self.base.shards)) + self.scratch.exists() > 0
         remove(self.scratch)
         self.scratch.mkdir()
@@ -83,11 +89,29 @@ class Work:
 
     def discard(self) -> None:
         """Remove all that was written."""
+        self._forget()
         if self.root != self.target:
             remove(self.root)
             return
         clear(self.root, len(self.base.shards))
         remove(self.scratch)
+
+    def _forget(self) -> None:
+        """Remove the journal, before anything that it tells of goes: the process may be killed."""
+        with suppress(OSError):
+            (self.scratch / JOURNAL).unlink()
+            sync(self.scratch)
+
+    def _is_whole(self, line: dict[str, Any]) -> bool:
+        """Return whether all files that a line tells of are there."""
+        number = line.get("table", line.get("arrays"))
+        folder = self.root if number is None else self.shard(number)
+        try:
+            for name, pair in line.get("files", {}).items():
+                check_size(folder / name, stored_file(pair))
+        except ValueError:
+            return False
+        return True
 
     def found(self, key: str) -> list[dict[str, Any]]:
         """Return the lines of the journal that have a key."""
@@ -271,8 +295,13 @@ def can_resume(target: Path) -> bool:
     return any((root / WORK / JOURNAL).is_file() for root in roots)
 
 
-def _read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a journal; what follows a damaged one is cut off."""
+def _read_lines(
+    path: Path, is_whole: Callable[[dict[str, Any]], bool] = bool
+) -> list[dict[str, Any]]:
+    """Return the lines of a journal; a damaged one, or one that is not whole, is cut off.
+
+    So is all that follows it.
+    """
     if not path.is_file() or path.stat().st_size > LINES:
         return []
     lines, good = [], 0
@@ -282,7 +311,7 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
             found = json.loads(line) if line.endswith(b"\n") else None
         except ValueError:
             found = None
-        if not isinstance(found, dict):
+        if not isinstance(found, dict) or not is_whole(found):
             break
         lines.append(found)
         good += len(line)
