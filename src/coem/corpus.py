@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -124,10 +124,20 @@ class Shard:
             rows.has_canonical_format = True
             known: CSR = rows
             return known
-        sound = sound_csr(rows, f"corpus, {self.folder.name}, view {view.name!r}: ")
+        try:
+            sound = sound_csr(rows)
+        except ValueError as error:
+            self._tell_damage(names, view, error)
         if sound is rows:
             _sound[self.folder, view.name] = stamp
         return sound
+
+    def _tell_damage(self, names: Sequence[str], view: StoredView, error: ValueError) -> NoReturn:
+        """Raise an error that names which file of a view was changed."""
+        for name in names:
+            check_file(self.folder / name, self.stored.files[name])
+        why = f"{error.__cause__ or error!s:.120}"  # without advice to those who make matrices
+        damaged(self.folder / names[0], f"does not fit other files of view {view.name!r} ({why})")
 
     def _array(self, name: str, shape: tuple[int | None, ...], dtypes: Any) -> Array:
         return map_array(self.folder / name, self.stored.files[name], shape, dtypes)
@@ -178,12 +188,17 @@ class Corpus(RowStore):
         unknown = [name for name in self.max_length if name not in sparse]
         if unknown:
             raise ValueError(f"max_length: {self.path} has no view of counts {unknown[0]!r}")
-        folder = self.path.absolute()  # other processes may have another working directory
+        folder = self._folder
         self.shards = tuple(
             Shard(folder / shard_name(i), self.views, shard, self.max_length, places)
             for i, shard in enumerate(self.manifest.shards)
         )
         self.bounds = [0, *np.cumsum([shard.n_rows for shard in self.shards]).tolist()]
+
+    @property
+    def _folder(self) -> Path:
+        """Where the files are: a path may lead there through a link, or from another folder."""
+        return Path(os.path.realpath(self.path))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: other processes and machines open the folder themselves."""
@@ -269,7 +284,7 @@ class Corpus(RowStore):
         """The fitted `coem.text.TextViews` that made the views, or None if they were given."""
         if READER not in self.manifest.files:
             return None
-        path = self.path / READER
+        path = self._folder / READER
         check_size(path, self.manifest.files[READER])
         # By its name, because model files are made of all that is above this module.
         reader = import_module("coem.models").load(path)
@@ -308,7 +323,7 @@ class Corpus(RowStore):
             If a file is not what it was. The message names it.
         """
         for name, known in self.manifest.files.items():
-            check_file(self.path / name, known)
+            check_file(self._folder / name, known)
         for shard in self.shards:
             shard.verify()
 

@@ -4,11 +4,13 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, Protocol, Self, TypeAlias, overload
 
 import numpy as np
 import scipy.sparse as sp
 
+from coem.checks import check_number
 from coem.typing import CSR, Array, Matrix, Rows, is_sparse
 from coem.views import Views
 
@@ -130,6 +132,7 @@ class RowStore(ABC):
         The order of the rows in the store has no effect on which rows are drawn. `among` are the
         numbers of the rows to draw from, in order; by default all rows.
         """
+        check_number("n", n, Integral, 0)
         jobs: list[Job] = []
         for number, (lo, hi) in enumerate(pairwise(self.bounds)):
             own = None if among is None else among[slice(*np.searchsorted(among, [lo, hi]))] - lo

@@ -165,8 +165,9 @@ def read_manifest(folder: Path) -> Manifest:
     ValueError
         If there is no corpus in the folder, or its manifest is damaged.
     """
-    path = folder / MANIFEST
-    if not path.exists() and work_beside(folder).is_dir():
+    own = Path(os.path.realpath(folder))  # a link may lead to a corpus, and none out of it
+    path = own / MANIFEST
+    if not path.exists() and work_beside(own).is_dir():
         raise ValueError(
             f"{folder} is not a corpus yet: coem ingest has begun it and was stopped; give the "
             "same call again with --resume"
@@ -176,7 +177,7 @@ def read_manifest(folder: Path) -> Manifest:
         if path.stat().st_size > LARGEST:
             raise ValueError(f"it has more than {LARGEST:,} bytes")
         told = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise ValueError(f"{folder} is not a corpus; write one with `coem ingest`") from error
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(

@@ -13,7 +13,7 @@ from coem import open_corpus
 from coem.corpus import Corpus
 from coem.derived import DerivedCorpus
 from coem.io.corpus_writer import CorpusWriter
-from coem.stored import MANIFEST, StoredFile, map_table
+from coem.stored import MANIFEST, StoredFile, digest_of, map_table
 from coem.text import LatentDirections
 from tests.corpora.stores import CUTS, N, stored, views_of
 
@@ -120,8 +120,56 @@ def test_indices_that_point_outside_are_found_also_after_the_shard_was_read(corp
     indices = np.load(path)
     indices[3] = 10**6
     np.save(path, indices)
-    with pytest.raises(ValueError, match=r"shard-000002.*'words'.*damaged"):
+    with pytest.raises(ValueError, match=r"shard-000002/0\.indices\.npy has other.*from a copy"):
         corpus.load()
+
+
+@pytest.mark.parametrize("part", ["indptr", "indices"])
+def test_a_byte_that_was_flipped_is_told_of_with_its_file(corpus, part):
+    path = corpus.path / "shard-000002" / f"0.{part}.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 0x40
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"shard-000002/0\.{part}\.npy has other content"):
+        corpus.load()
+
+
+def test_files_that_were_forged_with_their_digests_are_told_of(corpus):
+    path = corpus.path / "shard-000002" / "0.indptr.npy"
+    indptr = np.load(path)
+    indptr[0] = 1
+    np.save(path, indptr)
+    files = corpus.shards[2].stored.files
+    files[path.name] = StoredFile(files[path.name].size, digest_of(path))
+    with pytest.raises(ValueError, match=r"fit .* 'words' \(indptr begins .*\); take it from"):
+        corpus.load()
+
+
+def test_a_link_may_lead_to_a_corpus_and_none_out_of_it(corpus, views, tmp_path, monkeypatch):
+    (tmp_path / "link").symlink_to(corpus.path)
+    linked = open_corpus(tmp_path / "link")
+    same(linked.load(), views)
+    same(pickle.loads(pickle.dumps(linked)).load(), views)
+    linked.verify()
+    assert (linked.path, linked.digest) == (tmp_path / "link", corpus.digest)
+    CorpusWriter(tmp_path / "link").append(views[:10])
+    assert len(open_corpus(corpus.path)) == N + 10
+    shard = corpus.path / "shard-000002"
+    shard.rename(tmp_path / "elsewhere")
+    shard.symlink_to(tmp_path / "elsewhere")
+    for path in ("link", "corpus"):
+        with pytest.raises(ValueError, match=r"shard-000002/.*is not a regular file"):
+            open_corpus(tmp_path / path).load()
+    (corpus.path / MANIFEST).rename(tmp_path / "manifest")
+    (corpus.path / MANIFEST).symlink_to(tmp_path / "manifest")
+    with pytest.raises(ValueError, match="it is not a regular file"):
+        open_corpus(corpus.path)
+
+
+def test_a_sample_has_no_negative_size(corpus):
+    with pytest.raises(ValueError, match="n must be an integer of 0 or more, got -1"):
+        corpus.sample(-1)
+    assert len(corpus.sample(0)) == 0
 
 
 def test_a_file_of_another_shape_is_named(corpus):
@@ -134,6 +182,9 @@ def test_a_file_of_another_shape_is_named(corpus):
 def test_what_is_no_corpus_is_said(tmp_path, corpus):
     with pytest.raises(ValueError, match="not a corpus"):
         open_corpus(tmp_path)
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    with pytest.raises(ValueError, match=r"a\.csv is not a corpus; write one with `coem ingest`"):
+        open_corpus(tmp_path / "a.csv")
     manifest = json.loads((corpus.path / MANIFEST).read_text())
     (corpus.path / MANIFEST).write_text(json.dumps({**manifest, "schema": 99}))
     with pytest.raises(ValueError, match="another version"):

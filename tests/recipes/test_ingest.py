@@ -14,7 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 from click.testing import CliRunner
 
-from coem import Corpus, classify, cluster, ingest, open_corpus, stream
+from coem import Corpus, classify, cluster, ingest, open_corpus, segment, stream, topics
 from coem.cli import main
 from coem.cli._process import written
 from coem.cli.ingest import command
@@ -244,8 +244,11 @@ def test_ids_that_are_there_cannot_be_appended(here):
     write_table(documents(30), here / "a.csv")
     ingest("a.csv", "c", text="body")
     before = Corpus("c").digest
-    with pytest.raises(ValueError, match=r"row 1 of the corpus and .*a\.csv, row 2 are both"):
+    told = r"row 1 of the corpus and .*a\.csv, row 2 are both .*; mend it, or ingest all documents"
+    with pytest.raises(ValueError, match=told):
         ingest("a.csv", "c", append=True)
+    done = CliRunner().invoke(main, ["ingest", "a.csv", "--out", "c", "--append"])
+    assert "to a new corpus with --id COLUMN or --id none" in done.output
     assert Corpus("c").digest == before
 
 
@@ -489,6 +492,108 @@ def test_a_label_that_is_no_number_is_none(here):
         None,
         "2.0",
     ]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_number_that_a_column_cannot_hold_is_told_of_with_its_place(order, here):
+    large = 2**53 + 1
+    whole = {"id": [1, 2], "body": ["ship sail", "ship crew"], "u": [large - 1, large]}
+    parquet.write_table(pa.table(whole), "a.parquet")
+    parquet.write_table(pa.table({**whole, "id": [3, 4], "u": [0.5, 2.5]}), "b.parquet")
+    told = f"row 2: column 'u' holds {large}, and double, in which the column is kept, has no such"
+    with pytest.raises(ValueError, match=rf"a\.parquet, {told} number; round it"):
+        ingest(["a.parquet", "b.parquet"][::order], "c", text="body", min_df=1)
+    assert sorted(os.listdir()) == ["a.parquet", "b.parquet"]
+    base = ingest("b.parquet", "c", text="body", min_df=1)
+    (here / "c.csv").write_text(f"id,body,u\n5,ship,3\n6,ship,{large}\n")
+    with pytest.raises(ValueError, match=rf"c\.csv, {told.replace('2', '3', 1)} number"):
+        ingest("c.csv", "c", append=True)
+    parquet.write_table(pa.table({**whole, "id": [7, 8], "u": [2**63 - 1, 0]}), "d.parquet")
+    unsigned = pa.table({**whole, "u": pa.array([1, 2**63], pa.uint64())})
+    parquet.write_table(unsigned, "e.parquet")
+    with pytest.raises(ValueError, match=rf"e\.parquet, row 2: .*{2**63}, and int64"):
+        ingest(["d.parquet", "e.parquet"], "e", text="body", min_df=1)
+    assert open_corpus("c").digest == base.digest
+
+
+def test_numbers_in_both_types_are_kept(here):
+    table = {"id": [1, 2], "body": ["ship sail", "ship crew"], "u": [1, 2**53]}
+    parquet.write_table(pa.table(table), "a.parquet")
+    parquet.write_table(pa.table({**table, "id": [3, 4], "u": [0.5, None]}), "b.parquet")
+    found = ingest(["a.parquet", "b.parquet"], "c", text="body", min_df=1).table().column("u")
+    assert found.to_pylist() == [1.0, 2.0**53, 0.5, None]
+
+
+def test_topics_are_found_in_the_texts_of_a_corpus(here):
+    """Its views are fixed, so that nobody can leave out the others."""
+    write_table(documents(), here / "d.csv")
+    views = {"tags": "tags:list", "price": "price:number"}
+    ingest("d.csv", "one", text="body")
+    ingest("d.csv", "more", text="body", views=views)
+    settings = {"k": 2, "max_iter": 5}
+    one, more = (topics(name, **settings) for name in ("one", "more"))
+    assert more.columns["shares"].tolist() == one.columns["shares"].tolist()
+    assert "View 'price' is left out: topics are found in text, and it is a number." in more.notes
+    more.save("run")
+    for call in (["report", "run"], ["predict", "run", "d.csv", "--out", "new.csv"]):
+        assert CliRunner().invoke(main, call).exit_code == 0
+    assert "the same, to the last bit" in CliRunner().invoke(main, ["rerun", "run"]).output
+    ingest("d.csv", "several", views={"t": "title", "b": "body", **views})
+    assert topics("several", **settings).reader.views == {"text": ["title", "body"]}
+
+
+def test_what_is_said_of_a_corpus_without_text_can_be_done(here):
+    write_table(documents(), here / "d.csv")
+    lists = {"tags": "tags:list", "refs": "refs:list"}
+    ingest("d.csv", "lists", views=lists)
+    ingest("d.csv", "numbers", views={"price": "price:number"})
+    for name in ("lists", "numbers"):
+        with pytest.raises(ValueError, match="; ingest the documents again with text columns, or"):
+            topics(name, k=2)
+    with pytest.raises(ValueError, match="name the text columns with text= and no other view"):
+        topics("d.csv", views=lists, k=2)
+
+
+def test_segments_are_cut_from_the_texts_of_a_corpus(here):
+    rows = [{"id": str(i), "t": "|".join((SEA, FOOD)[i % 2]), "n": f"note {i}"} for i in range(30)]
+    write_table(pa.Table.from_pylist(rows), here / "d.csv")
+    how = {"k": 2, "restarts": 2, "split": "words", "words": 3, "min_df": 1}
+    with pytest.raises(ValueError, match="no column looks like text"):
+        segment(read_table("d.csv").data.drop_columns(["n"]), **how)
+    wanted = segment("d.csv", text="t", **how)
+    for name, given in {"a": {"text": "t"}, "b": {"views": {"v": "t"}}}.items():
+        ingest("d.csv", name, min_df=1, **given)
+        found = segment(name, **how)
+        assert found.labels.tolist() == wanted.labels.tolist()
+        assert found.extra["paragraphs"]["columns"] == ["t"]
+    assert segment("a", text="n", **how).extra["paragraphs"]["columns"] == ["n"]
+
+
+def test_an_empty_name_is_not_the_folder_one_is_in(here, monkeypatch):
+    (here / "a.txt").write_text("ship sail")
+    for sources in ("", ["a.txt", ""]):
+        with pytest.raises(ValueError, match="the name of a source is empty"):
+            ingest(sources, "c")
+    done = CliRunner().invoke(main, ["ingest", "", "--out", "c"])
+    assert (done.exit_code, "name of a source is empty" in done.output) == (1, True)
+    done = CliRunner().invoke(main, ["cluster", "", "-k", "2"])
+    assert (done.exit_code, "the name is empty" in done.output) == (2, True)
+    assert os.listdir() == ["a.txt"]
+
+
+def test_a_corpus_behind_a_link_is_used_as_any_other(here):
+    write_table(documents(), here / "d.csv")
+    ingest("d.csv", "c", text="body")
+    os.symlink("c", "link")
+    write_table(documents(10, 60), here / "e.csv")
+    assert len(ingest("e.csv", "link", append=True)) == 70
+    settings = {"k": 2, "restarts": 2, "latent": None}
+    assert cluster("link", **settings).labels.tolist() == cluster("c", **settings).labels.tolist()
+    assert CliRunner().invoke(main, ["info", "link"]).exit_code == 0
+    os.symlink("not-yet", "later")
+    os.mkdir(".not-yet.ingest")
+    with pytest.raises(ValueError, match=r"later is not a corpus yet: .* --resume"):
+        open_corpus("later")
 
 
 # -- sources that change ---------------------------------------------------------------------------

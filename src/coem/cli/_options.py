@@ -87,6 +87,8 @@ class RunPath(click.Path):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path."""
+        if not os.fspath(value):  # it would be the folder one is in
+            self.fail("the name is empty; name a file or a folder", param, ctx)
         if not os.path.exists(value):
             from coem.io.whole import recover
 

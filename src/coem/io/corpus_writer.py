@@ -65,7 +65,7 @@ class CorpusWriter:
             raise ValueError(f"the corpus has the views {known}, not {list(map(vars, described))}")
         if table is not None and table.num_rows != len(views):
             raise ValueError(f"the table has {table.num_rows:,} rows, the views {len(views):,}")
-        with writing_in(self.path):
+        with writing_in(Path(os.path.realpath(self.path))):
             self._check_unchanged()
             clear(self.path, len(self.manifest.shards))
             folder = self.path / shard_name(len(self.manifest.shards))

@@ -1,6 +1,6 @@
 """Rows of a stream: columns that all sources share, and blocks that depend on the rows alone."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -113,19 +113,45 @@ def _both(one: Any, other: Any) -> Any:
     return None
 
 
-def fitted(table: Any, schema: Any) -> Any:
-    """Return a table with the columns of a schema."""
-    if table.schema.equals(schema):
-        return table
-    columns = [_column(table, own) for own in schema]
-    return pa.table(columns, schema=schema)
+def fitted(tables: Iterable[Any], schema: Any, place: Callable[[int], str]) -> Iterator[Any]:
+    """Yield tables that follow each other with the columns of a schema.
+
+    `place` says where a row is, in the words of errors.
+    """
+    first = 0
+    for table in tables:
+        if table.schema.equals(schema):
+            yield table
+        else:
+            columns = [_column(table, own, first, place) for own in schema]
+            yield pa.table(columns, schema=schema)
+        first += table.num_rows
 
 
-def _column(table: Any, own: Any) -> Any:
+def _column(table: Any, own: Any, first: int, place: Callable[[int], str]) -> Any:
     """Return a column in its type; one of text that is to hold anything else has no values."""
     if own.name not in table.column_names:
         return pa.nulls(table.num_rows, own.type)
     column = table.column(own.name)
     if pa.types.is_string(column.type) and not pa.types.is_string(own.type):
         return pa.nulls(table.num_rows, own.type)
-    return column.cast(own.type)
+    try:
+        return column.cast(own.type)
+    except pa.ArrowInvalid as error:
+        row = next((i for i, value in enumerate(column) if not _fits(value, own.type)), None)
+        if row is None:
+            raise
+        raise TableError(
+            f"{place(first + row)}: column {own.name!r} holds {column[row].as_py()!s:.40}, and "
+            f"{own.type}, in which the column is kept, has no such number; round it, leave the "
+            "column out, or ingest all documents with text in the column"
+        ) from error
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Return whether a type holds a value."""
+    try:
+        value.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -117,9 +117,8 @@ class Stream:
 
     def __iter__(self) -> Iterator[Any]:
         """Return tables with the columns of `schema`, in the order of the sources."""
-        for part in self.parts:
-            for table in part.tables():
-                yield fitted(table, self.schema)
+        tables = (table for part in self.parts for table in part.tables())
+        yield from fitted(tables, self.schema, self.place)
 
     def place(self, row: int) -> str:
         """Return where a row is in its file, in the words of errors."""

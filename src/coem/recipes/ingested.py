@@ -24,6 +24,8 @@ FIXED = {**DECIDED, "label": None, "hash_features": None}  # by the first ingest
 def names_of(sources: Any) -> list[str]:
     """Return the names of files and folders."""
     names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    if "" in names:  # such as that of a variable that is not set; it would be the folder one is in
+        raise ValueError("the name of a source is empty; name a file, a folder, or - for stdin")
     for name in names:
         if not isinstance(name, str | os.PathLike):
             raise TypeError(
@@ -125,7 +127,12 @@ def check_ids(
     if problem is None:
         return column
     reason, is_empty = problem
-    if given is not None or base is not None or not is_empty:
+    if base is not None:
+        raise ValueError(
+            f"column {column!r} cannot be the ids: {reason}; mend it, or ingest all documents to a "
+            f"new corpus with id='COLUMN' or id='{NO_IDS}'"
+        )
+    if given is not None or not is_empty:
         raise ValueError(
             f"column {column!r} cannot be the ids: {reason}; mend it, or choose another column "
             f"with id=, or id='{NO_IDS}' to number the rows"

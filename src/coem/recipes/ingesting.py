@@ -9,7 +9,7 @@ from typing import Any
 from coem.corpus import Corpus
 from coem.io.corpus_work import CALL, Work, working
 from coem.io.corpus_writer import describe, write_table, write_views
-from coem.io.row_blocks import row_blocks
+from coem.io.row_blocks import fitted, row_blocks
 from coem.io.streams import Reading, Stream
 from coem.recipes.columns import tell_columns
 from coem.recipes.defaults import MAX_DF, MIN_DF, NGRAMS, STOP_WORDS
@@ -214,8 +214,8 @@ class _Ingest:
         schema = fitted_columns(stream.schema, self._base(), self.listener)
         done = len(self._shards("table"))
         with self.listener.progress("rows", stream.n_rows) as bar:
-            tables = (table.select(schema.names).cast(schema) for table in _padded(stream, schema))
-            for number, table in enumerate(row_blocks(tables)):
+            tables = row_blocks(fitted(stream, schema, stream.place))
+            for number, table in enumerate(tables):
                 if number >= done:
                     folder = self.work.new_shard(number)
                     self._add("table", number, table.num_rows, write_table(folder, table))
@@ -387,14 +387,3 @@ def _tell(stream: Stream, listener: Listener) -> None:
         listener.note(
             f"{len(stream.bad)} bad rows were left out; the first is {source}, row {row}: {why}"
         )
-
-
-def _padded(stream: Stream, schema: Any) -> Iterator[Any]:
-    """Return the tables of a stream with all columns of a schema."""
-    import pyarrow as pa
-
-    gone = [own for own in schema if own.name not in stream.schema.names]
-    for table in stream:
-        for own in gone:
-            table = table.append_column(own.name, pa.nulls(table.num_rows, own.type))
-        yield table

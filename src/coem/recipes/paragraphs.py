@@ -66,18 +66,17 @@ class NoText(ValueError):
 
 
 def text_columns(settings: dict[str, Any], documents: Documents, listener: Listener) -> list[str]:
-    """Return the columns of text: those that were named, or those that look like it."""
-    if settings["text"]:
-        return list(settings["text"])
+    """Return the columns of text: those that were named, or those that look like it.
+
+    Those of a corpus were named when it was made, or have become its views of text.
+    """
+    named = settings["text"] or _named_for(documents.corpus)
+    if named:
+        return list(named)
     is_text = documents.path is not None and is_text_file(documents.path)
     if settings["plain"] or is_text or documents.are_in_a_folder:
         return [TEXT]
-    guessed, sentences = guess_views(documents.table, documents.id_column)
-    columns = [name for name, spec in guessed.items() if spec["kind"] == "text"]
-    if not columns:
-        raise ValueError(
-            "no column looks like text; name one with text='COLUMN'. " + " ".join(sentences)
-        )
+    columns = _columns_of_views(documents.corpus) or _guessed(documents)
     kept, short = _long(documents.table, columns), ""
     left = [repr(name) for name in columns if name not in kept]
     if left:
@@ -87,6 +86,31 @@ def text_columns(settings: dict[str, Any], documents: Documents, listener: Liste
         told = first_few(map(repr, kept))
         listener.note(f"the text is in {told}{short} (text= names other columns)")
     return kept
+
+
+def _named_for(corpus: Any) -> list[str]:
+    """Return the columns of text that were named when a corpus was made, if there are any."""
+    ingests = () if corpus is None else corpus.manifest.ingests
+    return list(ingests[0].get("settings", {}).get("text") or ()) if ingests else []
+
+
+def _columns_of_views(corpus: Any) -> list[str]:
+    """Return the columns that are in the views of text of a corpus, if there are any."""
+    reader = None if corpus is None else corpus.text_views
+    specs = [] if reader is None else reader.views_.values()
+    names = [name for spec in specs if spec["kind"] == "text" for name in spec["columns"]]
+    return list(dict.fromkeys(names))
+
+
+def _guessed(documents: Documents) -> list[str]:
+    """Return the columns that look like text."""
+    guessed, sentences = guess_views(documents.table, documents.id_column)
+    columns = [name for name, spec in guessed.items() if spec["kind"] == "text"]
+    if not columns:
+        raise ValueError(
+            "no column looks like text; name one with text='COLUMN'. " + " ".join(sentences)
+        )
+    return columns
 
 
 def _long(table: Any, columns: list[str]) -> list[str]:

@@ -94,13 +94,13 @@ def topics(
     with job.fits():
         reader = text_views(settings, job.documents)
         if job.documents.corpus is not None:
-            _keep_words(reader)
+            _keep_words(reader, listener)
         elif reader.views is None:
             job = replace(job, documents=_only_words(job.documents, listener))
         data = to_views(reader, job.documents, settings, listener)
         data = _as_one(reader, data, job.documents)
         check_size(settings["k"], data)
-        name = one_of_counts(reader, data)
+        name = one_of_counts(reader, data, is_corpus=job.documents.corpus is not None)
         model = _model(settings, job.part("topics"))
         # Each run has as many rounds before the coupling as after it.
         total = model.n_runs * model.max_iter * (1 if model.coupling is None else 2)
@@ -163,11 +163,23 @@ def _only_words(documents: Documents, listener: Listener) -> Documents:
     return replace(documents, table=documents.table.drop_columns(list(others)))
 
 
-def _keep_words(reader: Any) -> None:
-    """Leave out the views of a corpus other than text, unless there is none."""
-    texts = [name for name, spec in reader.views_.items() if spec["kind"] == "text"]
-    if texts and reader.views is None:
-        reader.keep_views(texts)
+def _keep_words(reader: Any, listener: Listener) -> None:
+    """Leave out the views of a corpus other than text, unless there is none.
+
+    Nobody can leave them out with an option: a corpus has the views that it was made with.
+    """
+    kinds = {name: spec["kind"] for name, spec in reader.views_.items()}
+    texts = [name for name, kind in kinds.items() if kind == "text"]
+    if not texts:
+        return
+    for name, kind in kinds.items():
+        if kind != "text":
+            listener.note(
+                f"View {name!r} is left out: topics are found in text, and it is a {kind}."
+            )
+    if reader.views is not None:
+        reader.set_params(views={name: reader.views[name] for name in texts})
+    reader.keep_views(texts)
 
 
 def _as_one(reader: Any, views: Any, documents: Documents) -> Any:
@@ -181,18 +193,20 @@ def _as_one(reader: Any, views: Any, documents: Documents) -> Any:
         return reader.set_params(views={"text": columns}).fit_transform(documents.table)
 
 
-def one_of_counts(reader: Any, views: Any) -> str:
+def one_of_counts(reader: Any, views: Any, *, is_corpus: bool) -> str:
     """Return the name of the only view; raise unless there is one view, and it has counts."""
+    again = "ingest the documents again with text columns" if is_corpus else ""
     if len(views.names) > 1:
         raise ValueError(
-            f"topics are found in one view, and there are {', '.join(views.names)}; name the text "
-            "columns with text= and no other view, or use coem.cluster, which takes several"
+            f"topics are found in one view, and there are {', '.join(views.names)}; "
+            f"{again or 'name the text columns with text= and no other view'}, or use "
+            "coem.cluster, which takes several"
         )
     name = str(views.names[0])
     kind = reader.views_[name]["kind"]
     if kind not in COUNTS:
         raise ValueError(
-            f"view {name!r} is of kind {kind!r}, and topics are found in words or lists; name text "
-            "columns with text=, or use coem.cluster"
+            f"view {name!r} is of kind {kind!r}, and topics are found in words or lists; "
+            f"{again or 'name text columns with text='}, or use coem.cluster"
         )
     return name
