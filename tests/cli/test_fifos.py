@@ -9,6 +9,7 @@ import pytest
 
 from coem import MixtureClusterer
 from coem.io.regular import check_regular, is_special, no_file
+from coem.recipes.names import NAMES
 from coem.recipes.run_file import MODEL, RUN
 from coem.recipes.stream_folder import RECENT, REFERENCE
 from tests.cli.conftest import posts, write_csv
@@ -64,13 +65,20 @@ def test_the_assignments_of_a_run(verb, run, finished, coem):
     path = as_fifo(run / "assignments.csv")
     told = coem(verb, run, *([finished] if verb == "compare" else []), code=1).stderr
     assert f"note: {path} is no regular file" in told
-    assert f"error: {path} is no regular file; put the file there" in told
+    assert f"error: {path} is no regular file; put there what" in told
+
+
+@pytest.mark.parametrize("name", ["clusters.csv", "report.html", NAMES])
+def test_what_is_written_again(name, run, coem):
+    path = as_fifo(run / name)
+    told = coem("name", run, "0=Zero", code=1).stderr
+    assert f"error: {path} is no regular file; put there what belongs there" in told
 
 
 @pytest.mark.parametrize("verb", ["info", "name", "report"])
 def test_the_record_of_a_run(verb, run, coem):
     path = as_fifo(run / RUN)
-    assert f"error: {path} is no regular file; put the file there" in coem(verb, run, code=1).stderr
+    assert f"error: {path} is no regular file; put there what" in coem(verb, run, code=1).stderr
 
 
 @pytest.mark.parametrize("verb", ["info", "predict"])

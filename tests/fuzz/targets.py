@@ -1,6 +1,7 @@
 """What the harness attacks. Each target makes its own inputs; `run` raises if a case went wrong."""
 
 import json
+import os
 import shutil
 import tempfile
 from unittest import mock
@@ -18,6 +19,12 @@ from tests.fuzz.corpora import Corpora
 from tests.fuzz.mutations import TRAPS, damage_bytes, damage_json
 from tests.io import fits, forgery, hostile
 from tests.io.forging import members, write
+
+
+def as_fifo(path):
+    """Put a FIFO in the place of a file: whoever opens it waits for ever."""
+    path.unlink()
+    os.mkfifo(path)
 
 
 class Models:
@@ -99,6 +106,9 @@ class Checkpoints:
     def damage(self, rng, path):
         """Damage a file, and return whether it may now lead to another model."""
         way = rng.integers(4)
+        if rng.random() < 0.02:
+            as_fifo(path)
+            return False
         if way < 2:
             path.write_bytes(damage_bytes(rng, path.read_bytes()))
             return False
@@ -165,6 +175,8 @@ class Runs:
 
     def run(self, rng):
         for name, data in self.files.items():
+            if (self.folder / name).is_fifo():
+                (self.folder / name).unlink()
             (self.folder / name).write_bytes(data)
         name = ("run.json", "names.json")[rng.integers(2)]
         if rng.random() < 0.2:
@@ -172,6 +184,8 @@ class Runs:
         else:
             damaged = json.dumps(damage_json(rng, json.loads(self.files[name]))).encode()
         (self.folder / name).write_bytes(damaged)
+        if rng.random() < 0.05:
+            as_fifo(self.folder / list(self.files)[rng.integers(len(self.files))])
         self.program(*self.verbs[rng.integers(len(self.verbs))])
         assert self.around() == self.outside, "something outside of the run has changed"
         assert {path.name for path in self.folder.iterdir()} <= self.files.keys()

@@ -130,7 +130,7 @@ class FolderLock:
 
     def _strange(self) -> ValueError:
         return ValueError(
-            f"{self.path} is no plain file, and the lock of the checkpoint is to have this name; "
+            f"{self.path} is no regular file, and the lock of the checkpoint is to have this name; "
             "delete it, or choose another checkpoint folder"
         )
 

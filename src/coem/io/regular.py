@@ -19,7 +19,7 @@ def is_special(path: str | os.PathLike[str]) -> bool:
 def check_regular(path: str | os.PathLike[str]) -> None:
     """Raise if a path leads to a FIFO, a device or a socket."""
     if is_special(path):
-        raise ValueError(f"{path} is no regular file; put the file there that belongs there")
+        raise ValueError(f"{path} is no regular file; put there what belongs there, or remove it")
 
 
 def no_file(path: str | os.PathLike[str]) -> str:
