@@ -5,11 +5,12 @@ from typing import Any
 from coem.recipes.dates import date_column
 from coem.recipes.documents import Documents
 from coem.recipes.listener import Listener
-from coem.text.guess import guess_columns, guess_views
+from coem.text.guess import few_of, guess_columns, guess_views
 
 Rows = list[list[str]]
 HEADER = ["column", "taken as", "why"]
 LEFT_OUT = "left out"
+SHOWN = 100  # columns; coem info shows all
 
 
 def tell_columns(
@@ -22,7 +23,10 @@ def tell_columns(
     roles = {documents.id_column: "ids", label: "labels"}
     date = date_column(date, table.column_names)
     rows = taken_as(table.column_names, reader.views_, reasons, roles, date)
-    listener.columns(HEADER, rows, reader.guesses_)
+    more = len(rows) - SHOWN
+    if more > 0:
+        rows = [*rows[:SHOWN], [f"and {more:,} more", "", ""]]
+    listener.columns(HEADER, rows, few_of(reader.guesses_, SHOWN))
     if documents.corpus is None:  # whose views are fixed
         _tell_more(reasons or {}, listener)
 

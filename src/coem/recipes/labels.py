@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from coem.phrases import first_few
 from coem.recipes.corpora import label_in
 from coem.recipes.documents import Documents, check_column
 from coem.recipes.listener import Listener
@@ -121,8 +122,8 @@ def _tell_lists(rows: list[list[str]], column: str, listener: Listener) -> None:
     alike = [name for name in parts if any(p in names or met[p] > 1 for p in parts[name])]
     if alike:
         listener.note(
-            f"labels in column {column!r} look like lists, such as {alike[0]!r}, and each is taken "
-            f"as a class of its own; read them as lists with label='{column}{AS_LIST}'"
+            f"labels in column {column!r} look like lists, such as {alike[0]!r:.60}, and each is "
+            f"taken as a class of its own; read them as lists with label='{column}{AS_LIST}'"
         )
 
 
@@ -138,7 +139,8 @@ def _tell_several(
     if not several:
         return
     first = several[0]
-    shown = f"row {documents.ids[first]} has {', '.join(sorted(labels[first]))}"
+    names = first_few(f"{name:.60}" for name in sorted(labels[first]))
+    shown = f"row {documents.ids[first]:.60} has {names}"
     if multi:
         raise ValueError(
             f"{documents.source}, column {column!r}: {len(several):,} rows have several labels, "
@@ -164,7 +166,8 @@ def check_labels(labels: np.ndarray, column: str) -> None:
         )
     if len(classes) == 1:
         raise ValueError(
-            f"all labels in column {column!r} are {classes[0]!r}; there must be two classes or more"
+            f"all labels in column {column!r} are {classes[0]!r:.60}; there must be two classes or "
+            "more"
         )
     if len(classes) > len(labels) / 2 and len(classes) > 20:
         raise ValueError(

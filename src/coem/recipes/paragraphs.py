@@ -10,7 +10,7 @@ import pyarrow as pa
 from coem.phrases import first_few
 from coem.recipes.documents import Documents, is_text_file
 from coem.recipes.listener import Listener
-from coem.text.guess import guess_views
+from coem.text.guess import SAID, few_of, guess_views
 from coem.text.paragraphs import WAYS, read_texts, split_paragraphs
 
 LONG = 200  # characters of a paragraph of 40 words
@@ -108,7 +108,8 @@ def _guessed(documents: Documents) -> list[str]:
     columns = [name for name, spec in guessed.items() if spec["kind"] == "text"]
     if not columns:
         raise ValueError(
-            "no column looks like text; name one with text='COLUMN'. " + " ".join(sentences)
+            "no column looks like text; name one with text='COLUMN'. "
+            + " ".join(few_of(sentences, SAID))
         )
     return columns
 

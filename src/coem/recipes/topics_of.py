@@ -25,7 +25,7 @@ from coem.recipes.result import Job, Result, begin
 from coem.recipes.taking_over import read_earlier, with_names
 from coem.recipes.views import check_size, n_jobs, text_views, to_views
 from coem.report import read
-from coem.text.guess import guess_views
+from coem.text.guess import SAID, few_of, guess_views
 from coem.text.specs import COUNTS
 
 
@@ -158,8 +158,12 @@ def _only_words(documents: Documents, listener: Listener) -> Documents:
     others = {name: spec["kind"] for name, spec in guessed.items() if spec["kind"] != "text"}
     if len(others) == len(guessed):
         return documents
-    for name, kind in others.items():
-        listener.note(f"Column {name!r} is left out: topics are found in text, and it is a {kind}.")
+    left = [
+        f"Column {name!r} is left out: topics are found in text, and it is a {kind}."
+        for name, kind in others.items()
+    ]
+    for sentence in few_of(left, SAID):
+        listener.note(sentence)
     return replace(documents, table=documents.table.drop_columns(list(others)))
 
 

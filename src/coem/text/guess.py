@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from coem.phrases import first_few
 from coem.text._tables import column, is_list, is_text, read_items, with_separator
 from coem.text.lists import guess_between, share_items
 from coem.text.telltale import (
@@ -21,6 +22,8 @@ from coem.text.telltale import (
 ROWS = 1000  # the guess looks at so many rows, evenly spread over the table
 LONG = 20  # the least mean length of texts without blanks, such as Chinese, in characters
 LEVELS = 50  # the most values of a category
+MOST_VIEWS = 50  # that are guessed: each takes about as long as the first
+SAID = 5  # columns that an error tells of
 SECOND = {"category": "categories", "number": "numbers"}  # the views of tables without documents
 
 
@@ -80,7 +83,7 @@ def guess_views(table, id_column=None):
     Raises
     ------
     ValueError
-        If no column seems to be a view.
+        If no column seems to be a view, or more than `MOST_VIEWS` do.
     """
     guesses = guess_columns(table, id_column)
     sentences = [_sentence(name, guess) for name, guess in guesses.items()]
@@ -97,9 +100,21 @@ def guess_views(table, id_column=None):
     if not views:
         raise ValueError(
             "no column looks like text, lists or vectors; name one, as in views={'text': 'COLUMN'}."
-            + "".join(f" {sentence}" for sentence in sentences)
+            + "".join(f" {sentence}" for sentence in few_of(sentences, SAID))
+        )
+    if len(views) > MOST_VIEWS:
+        some = first_few(map(repr, views), 3)
+        raise ValueError(
+            f"{len(views):,} columns look like text, lists or vectors ({some}), and each would be "
+            "a view, which takes time; name those that matter, as in views={'text': 'COLUMN'}"
         )
     return views, sentences
+
+
+def few_of(sentences, most):
+    """Return the first sentences about columns, and one that counts the others."""
+    more = len(sentences) - most
+    return [*sentences[:most], *([f"There are {more:,} more columns."] if more > 0 else [])]
 
 
 def guess_columns(table, id_column=None):
