@@ -297,6 +297,18 @@ def test_a_page_to_a_number_that_no_descriptor_has(run, coem):
     assert "should not happen" not in told
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no such device")
+def test_what_was_written_is_told_if_nothing_can_be_printed(table):
+    """A run that is complete is not to be run again."""
+    command = [*PROGRAM, "cluster", "posts.csv", *RUN]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "error: out was written, but what is to be printed was not: no space" in done.stderr
+    assert "again" not in done.stderr
+    assert (table.parent / "out" / "run.json").is_file()
+
+
 def test_the_page_to_a_fifo(run, coem):
     os.mkfifo("fifo")
     got = []

@@ -143,11 +143,14 @@ def written(context: click.Context) -> str:
     """
     if STOPPED in context.meta:
         return str(context.meta[STOPPED])
+    return finished(context) or f"nothing was written{go_on(context)}"
+
+
+def finished(context: click.Context) -> str:
+    """Return which files and folders a verb has written, in words, or nothing."""
     targets = context.meta.get(TARGETS, {}).items()
     done = [str(path) for path, (by, before) in targets if _known_by(by) not in (None, before)]
-    if not done:
-        return f"nothing was written{go_on(context)}"
-    return f"{enumerated(done)} {'was' if len(done) == 1 else 'were'} written"
+    return f"{enumerated(done)} {'was' if len(done) == 1 else 'were'} written" if done else ""
 
 
 def go_on(context: click.Context) -> str:

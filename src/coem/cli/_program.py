@@ -14,6 +14,7 @@ import click
 
 from coem.cli._process import (
     Terminated,
+    finished,
     go_on,
     open_streams,
     spare_addresses,
@@ -115,19 +116,24 @@ class Verbs(click.Group):
         except Exception as error:
             if "COEM_DEBUG" in os.environ:
                 raise
-            fail(error, context.meta.get(PLACE), go_on(context))
+            fail(error, context.meta.get(PLACE), go_on(context), finished(context))
 
 
-def fail(error: Exception, place: Callable[[int], str] | None, more: str = "") -> NoReturn:
+def fail(
+    error: Exception, place: Callable[[int], str] | None, more: str = "", done: str = ""
+) -> NoReturn:
     """End with the sentence that tells of an error, and `more`.
 
-    `place` says where a row is in a file.
+    `place` says where a row is in a file, and `done` what was written before.
     """
     if isinstance(error, MemoryError):
         text = (
             "there is not enough memory; use fewer rows, or fewer words with --max-features (for a "
             "corpus: of coem ingest)"
         )
+    elif isinstance(error, OSError) and error.strerror and done and not error.filename:
+        # A stream has no name: all is well but for what was to be printed.
+        text = f"{done}, but what is to be printed was not: {error.strerror.lower()}"
     elif isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         hint = f"; {HINTS[error.errno]}" if error.errno in HINTS else ""
