@@ -26,11 +26,14 @@ namespace coem {
 namespace {
 
 [[maybe_unused]] Isa detect() {
-    // COEM_ISA holds the kernels down to an older instruction set, for tests and for debugging.
+    // COEM_ISA holds the kernels down to an older instruction set, for the same bits elsewhere, for
+    // tests and for debugging. coem/kernels/__init__.py refuses a wish that is not granted here.
     const char* wish = std::getenv("COEM_ISA");
     const Isa best = best_isa();
-    if (!wish || !*wish || !std::strcmp(wish, name_of(best))) return best;
-    return best == Isa::baseline || !std::strcmp(wish, "baseline") ? Isa::baseline : Isa::avx2;
+    for (const Isa isa : {Isa::baseline, Isa::avx2}) {
+        if (wish && isa < best && !std::strcmp(wish, name_of(isa))) return isa;
+    }
+    return best;
 }
 
 // COEM_ONLY names the one instruction set of a build for this machine alone.

@@ -681,6 +681,24 @@ def results_with(isa, folder):
     return results.pop("instruction_set").item(), results
 
 
+@pytest.mark.parametrize("wish", ["avx", "AVX2", "sse", "baseline "])
+def test_an_instruction_set_that_there_is_not_is_refused(wish):
+    command = [sys.executable, "-c", "import coem.kernels"]
+    done = subprocess.run(
+        command, env=os.environ | {"COEM_ISA": wish}, capture_output=True, text=True, check=False
+    )
+    assert f"ImportError: COEM_ISA is {wish!r} in the environment" in done.stderr
+
+
+def test_the_program_says_so_in_one_sentence(tmp_path):
+    command = [sys.executable, "-m", "coem", "info", str(tmp_path)]
+    environment = os.environ | {"COEM_ISA": "avx"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("coem: error: COEM_ISA is 'avx' in the environment")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.slow
 def test_instruction_sets_agree(tmp_path):
     best, _ = results_with("", tmp_path)
