@@ -5,6 +5,9 @@ import pickle
 import signal
 import threading
 import time
+import weakref
+from functools import partial
+from operator import methodcaller
 from threading import Event
 
 import numpy as np
@@ -24,6 +27,7 @@ from coem import (
 from coem.engine import LocalEngine
 from coem.engine.sessions import WholeSession
 from coem.families import Gaussian
+from coem.io._lock import FolderLock
 from coem.kernels import threads, words
 from coem.selection import choose_k, doctor, stability
 
@@ -155,6 +159,50 @@ def test_an_interrupted_estimator_keeps_its_model_and_can_be_fitted(case, data, 
     again.set_params(max_iter=6).fit(*args)
     model.set_params(max_iter=6).fit(*args)
     assert [r.objective for r in model.history_] == [r.objective for r in again.history_]
+
+
+class Watched(weakref.ref):
+    """A reference that can have attributes."""
+
+
+def when_freed(thing):
+    """Return a reference that asks for Ctrl-C when `thing` is freed.
+
+    It calls no function of Python for that: the one that is called next hears of it.
+    """
+    told = Watched(thing, methodcaller("ask"))
+    told.ask = partial(_thread.interrupt_main, signal.SIGINT)
+    return told
+
+
+@pytest.mark.parametrize("case", ["clusterer", "classifier"])
+@pytest.mark.parametrize("purpose", ["table", "scores"])
+def test_ctrl_c_while_memory_is_released_stops_the_fit(case, purpose, data, monkeypatch):
+    model, args = fits(data)[case]
+    recycled, made, told = threads.recycled, [], []
+
+    def watching(size, dtype, what="table"):
+        array = recycled(size, dtype, what)
+        made.append(what)
+        if what == purpose and made.count(what) == 5:
+            told.append(when_freed(array))
+        return array
+
+    monkeypatch.setattr(threads, "recycled", watching)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*args)
+    assert told[0]() is None
+    assert not any(name.endswith("_") for name in vars(model) if name[0] != "_")
+
+
+def test_ctrl_c_while_a_lock_ends_is_heard(tmp_path):
+    last = {1}
+    told = when_freed(last)
+    held = [FolderLock(tmp_path), last]  # which are freed from the end
+    del last
+    with pytest.raises(KeyboardInterrupt):
+        held.clear()
+    assert told() is None
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from coem import Corpus, recipes
+from coem.cli import _process
 
 from .conftest import read_json
 
@@ -197,6 +198,46 @@ def test_nohup_means_it(table):
     )
     assert done.returncode == 0, done.stderr
     assert (table.parent / "out").is_dir()
+
+
+class Signals:
+    """Sends this process SIGTERM when it ends, which Python hears in the method for that."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_signal_that_python_drops_makes_nobody_deaf(monkeypatch):
+    dropped = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda about: dropped.append(about.exc_type))
+    with _process.stopping_when_told():
+        Signals()
+        assert dropped == [_process.Terminated]
+        for number in _process.ENDING:
+            with pytest.raises(_process.Terminated) as caught:
+                signal.raise_signal(number)
+            assert caught.value.number == number
+            del caught
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def stop_twice(cleaned):
+    with _process.stopping_when_told():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.raise_signal(signal.SIGHUP)
+            cleaned.append(True)
+
+
+def test_a_second_signal_does_not_cut_the_cleaning_up():
+    cleaned, kept = [], []
+    for _ in range(2):  # one that ended an earlier call, and that somebody kept, deafens nobody
+        with pytest.raises(_process.Terminated) as caught:
+            stop_twice(cleaned)
+        assert caught.value.number == signal.SIGTERM
+        kept.append(caught.value)
+    assert len(cleaned) == 2
 
 
 # -- places -------------------------------------------------------------------------------------

@@ -650,6 +650,35 @@ def test_scores_use_their_memory_again_and_not_that_of_others():
             np.testing.assert_array_equal(mine, expected)
 
 
+def place_of(array):
+    return array.__array_interface__["data"][0]
+
+
+def test_tables_of_several_views_use_their_memory_again():
+    sizes = [(30, 50_000), (30, 90_000), (30, 70_000)]
+    with threads.lend(threads.Serial()):
+        tables = [counts.new_table(*size, np.float32) for size in sizes]
+        places = [place_of(table) for table in tables]
+        for _ in range(2):
+            for view, size in enumerate(sizes):
+                tables[view] = None  # as in an M step
+                tables[view] = counts.new_table(*size, np.float32)
+        assert [place_of(table) for table in tables] == places
+
+
+def test_one_array_that_nobody_uses_is_kept_at_most():
+    with threads.lend(threads.Serial()):
+        loan = threads._loan.get()
+        held = [threads.recycled(threads.WORTH_KEEPING, np.uint8) for _ in range(20)]
+        assert len({place_of(array) for array in held}) == 20
+        assert len(loan.lent["table"]) == threads.MOST_LENT
+        last = place_of(held[-1])
+        held.clear()
+        assert place_of(threads.recycled(threads.WORTH_KEEPING, np.uint8)) == last
+        assert len(loan.lent["table"]) == 1
+    assert not loan.lent
+
+
 def test_threads_are_lent_in_a_context_only():
     assert threads.n_workers() == 1
     with ExitStack() as stack:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from weakref import ref
 
 import click
 
@@ -27,9 +27,20 @@ STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by their number
 class Terminated(KeyboardInterrupt):
     """Somebody asked the program to end: what Ctrl-C undoes is undone then, too."""
 
+    latest: "ref[Terminated] | None" = None
+
     def __init__(self, number: int) -> None:
         super().__init__()
         self.number = number
+        Terminated.latest = ref(self)
+
+    @classmethod
+    def on_its_way(cls) -> bool:
+        """Return whether the latest one still exists.
+
+        Python drops one that is raised in a method that is called when an object ends.
+        """
+        return cls.latest is not None and cls.latest() is not None
 
 
 def open_streams() -> None:
@@ -72,6 +83,7 @@ def stopping_when_told() -> Iterator[None]:
         return
     before = {number: signal.getsignal(number) for number in ENDING}
     heard = [number for number in ENDING if before[number] != signal.SIG_IGN]
+    Terminated.latest = None  # somebody may have kept one that ended an earlier call
     try:
         for number in heard:
             signal.signal(number, _stop)
@@ -81,10 +93,13 @@ def stopping_when_told() -> Iterator[None]:
             signal.signal(number, before[number] or signal.SIG_DFL)
 
 
-def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    for other in ENDING:  # once is enough: a second one would cut the cleaning up
-        signal.signal(other, signal.SIG_IGN)
-    raise Terminated(number)
+def _stop(number: int, frame: FrameType | None) -> None:
+    """Raise `Terminated`, but not twice: a second one would cut the cleaning up.
+
+    It is given no name here, since the frame of this call would then keep it when it is dropped.
+    """
+    if not Terminated.on_its_way():
+        raise Terminated(number)
 
 
 @contextmanager

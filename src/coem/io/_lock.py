@@ -44,7 +44,8 @@ class FolderLock:
     """The right to be the only one that works in a folder.
 
     The lock belongs to a file object from the moment it is taken. So it ends with this object at
-    the latest, wherever Ctrl-C comes.
+    the latest, wherever Ctrl-C comes. The file closes itself: a method of ours that is called when
+    this object ends could swallow Ctrl-C.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -83,10 +84,6 @@ class FolderLock:
         with suppress(OSError):
             if self._is_in_place(self._file):
                 self.path.unlink()
-        self._close()
-
-    def __del__(self) -> None:
-        """Unlock the folder, if nobody did."""
         self._close()
 
     def _try(self) -> bool:

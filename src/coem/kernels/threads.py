@@ -15,7 +15,8 @@ from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from threading import Thread, get_ident
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
+from weakref import ref
 
 import numpy as np
 
@@ -27,6 +28,7 @@ Result = TypeVar("Result")
 PAUSE = 0.002  # seconds between two looks at work that was called off
 WORTH_KEEPING = 1 << 20  # bytes: malloc keeps less than that by itself
 ROUND = 1 << 20  # bytes
+MOST_LENT = 8  # arrays for one purpose whose memory is looked at, and at times kept
 WAVE = 16  # results per worker that may wait to be added
 
 
@@ -50,25 +52,45 @@ class Serial:
         return one_by_one(function, items)
 
 
+class _Lease:
+    """What an array has its memory from: it ends with the last array that refers to it.
+
+    Nothing is called when it ends. Python runs the handler of a signal where the next function
+    begins, which after a kernel would often be that one, and drops what is raised there: Ctrl-C
+    would be lost.
+    """
+
+    def __init__(self, memory: Array, used: Array) -> None:
+        self.__array_interface__ = used.__array_interface__
+        self._memory = memory
+        self.notes: dict[str, float] = {}
+
+
+class _Lent(NamedTuple):
+    """Memory, and the lease that it was last lent with."""
+
+    memory: Array
+    lease: "ref[_Lease]"
+
+
 @dataclass
 class _Loan:
     pool: Pool
     scratch: dict[str, Array] = field(default_factory=dict)
-    spare: dict[str, Array] = field(default_factory=dict)  # bytes that nobody uses, by purpose
+    lent: dict[str, list[_Lent]] = field(default_factory=dict)  # by purpose, the latest last
     ended: bool = False
 
+    def take_back(self, purpose: str, n_bytes: int) -> Array | None:
+        """Return memory of this size that nobody uses any more, and let go of all the others."""
+        lent = self.lent.pop(purpose, [])  # at once: another thread would find none
+        free = [one.memory for one in lent if one.lease() is None]
+        self.lent[purpose] = [one for one in lent if one.lease() is not None]
+        return next((memory for memory in reversed(free) if memory.nbytes == n_bytes), None)
 
-class _Lease:
-    """Memory of an array, which goes back to the loan when no array refers to it."""
-
-    def __init__(self, memory: Array, used: Array, loan: _Loan | None, purpose: str) -> None:
-        self.__array_interface__ = used.__array_interface__
-        self._memory, self._loan, self._purpose = memory, loan, purpose
-        self.notes: dict[str, float] = {}
-
-    def __del__(self) -> None:
-        if self._loan is not None and not self._loan.ended:
-            self._loan.spare[self._purpose] = self._memory
+    def remember(self, purpose: str, memory: Array, lease: _Lease) -> None:
+        """Look at some memory when the next is needed; the oldest of too many is forgotten."""
+        known = self.lent.get(purpose, [])
+        self.lent[purpose] = [*known, _Lent(memory, ref(lease))][-MOST_LENT:]
 
 
 _loan: ContextVar[_Loan | None] = ContextVar("coem_loan", default=None)
@@ -183,7 +205,7 @@ def lend(pool: Pool) -> Iterator[None]:
     try:
         yield
     finally:
-        loan.ended, loan.spare = True, {}
+        loan.ended, loan.lent = True, {}
         with suppress(ValueError):  # it is left in another context, where nothing was lent
             _loan.reset(token)
 
@@ -245,19 +267,20 @@ def recycled(size: int, dtype: Any, purpose: str = "table") -> Array:
 
     While an engine runs, its memory is that of the last such array of about this size that nobody
     uses any more. The system hands out pages of zeros, and to make them takes as long as to fill
-    them. For each purpose, one array is kept.
+    them. For each purpose, one array is kept: what else is free is let go of here.
     """
     loan = _loan.get()
     n_bytes = size * np.dtype(dtype).itemsize
-    if loan is None or n_bytes < WORTH_KEEPING:
+    if loan is None or loan.ended or n_bytes < WORTH_KEEPING:
         used = np.empty(n_bytes, dtype=np.uint8).view(dtype)
-        return np.asarray(_Lease(used, used, None, purpose))
-    memory = loan.spare.pop(purpose, None)
+        return np.asarray(_Lease(used, used))
     needed = -(-n_bytes // ROUND) * ROUND  # blocks differ by a row
-    if memory is None or memory.nbytes != needed:
-        del memory  # before there is another one
+    memory = loan.take_back(purpose, needed)
+    if memory is None:
         memory = np.empty(needed, dtype=np.uint8)
-    return np.asarray(_Lease(memory, memory[:n_bytes].view(dtype), loan, purpose))
+    lease = _Lease(memory, memory[:n_bytes].view(dtype))
+    loan.remember(purpose, memory, lease)
+    return np.asarray(lease)
 
 
 def notes(array: Array) -> dict[str, float]:
