@@ -198,11 +198,16 @@ def test_ctrl_c_while_memory_is_released_stops_the_fit(case, purpose, data, monk
 def test_ctrl_c_while_a_lock_ends_is_heard(tmp_path):
     last = {1}
     told = when_freed(last)
-    held = [FolderLock(tmp_path), last]  # which are freed from the end
-    del last
+    lock = FolderLock(tmp_path)
+    lock.take()
+    held = [lock, last]  # which are freed from the end
+    del lock, last
     with pytest.raises(KeyboardInterrupt):
         held.clear()
     assert told() is None
+    again = FolderLock(tmp_path)
+    again.take()
+    again.release()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -482,7 +482,6 @@ def test_a_file_system_without_locks(views, tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # of the lock that nobody kept
 @pytest.mark.skipif(fcntl is None, reason="this system locks no folders")
 def test_ctrl_c_right_after_the_lock_unlocks_the_folder(views, tmp_path, monkeypatch):
     flock = fcntl.flock

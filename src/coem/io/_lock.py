@@ -40,12 +40,20 @@ def lock(file: int | FileIO) -> bool:
     return True
 
 
+class LockFile(FileIO):
+    """A file that is closed when nobody has it any more, without a warning.
+
+    No function of Python may do that: Ctrl-C would be lost in it.
+    """
+
+    __del__ = FileIO.close
+
+
 class FolderLock:
     """The right to be the only one that works in a folder.
 
     The lock belongs to a file object from the moment it is taken. So it ends with this object at
-    the latest, wherever Ctrl-C comes. The file closes itself: a method of ours that is called when
-    this object ends could swallow Ctrl-C.
+    the latest, wherever Ctrl-C comes.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -118,7 +126,7 @@ class FolderLock:
             if self.path.is_symlink() or (self.path.exists() and not self.path.is_file()):
                 raise self._strange() from error
             raise
-        file = FileIO(handle, "r+")
+        file = LockFile(handle, "r+")
         info = os.fstat(handle)
         if stat.S_ISREG(info.st_mode) and info.st_nlink < 2:  # none if it was just removed
             return file
