@@ -226,3 +226,14 @@ def test_labels_of_another_file(here, coem):
     (here / "l.csv").write_text(f"id,kind\n{labels}q1,sea\n", encoding="utf-8")
     arguments = ("classify", "bare.csv", "--labels", "l.csv", *fast, "--skip-bad", "--out", "b")
     assert "1 ids that bare.csv has not: 'q1'; they are left out" in coem(*arguments).stderr
+
+
+def test_rows_that_all_have_several_labels(here, coem):
+    rows = [
+        row | {"label": ["sea|court", "court|kitchen"][i % 2]} for i, row in enumerate(posts(30))
+    ]
+    write_csv(here / "posts.csv", rows)
+    call = ["classify", "posts.csv", "--text", "body", "--label", "label:list"]
+    told = coem(*call, code=1).stderr
+    assert "every row with a label in column 'label:list' has several" in told
+    assert "Mixture" not in told

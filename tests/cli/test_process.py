@@ -258,6 +258,10 @@ def run(table, coem):
         ("report", "out", "--out", "loop"),
         ("rerun", "out", "--out", "loop"),
         ("cluster", "loop", *RUN[:-1], "new"),
+        ("info", "loop"),
+        ("info", "loop.csv"),
+        ("ingest", "posts.csv", "--out", "loop"),
+        ("ingest", "posts.csv", "--out", "loop/x"),
         ("report", "loop"),
     ],
 )
@@ -268,6 +272,9 @@ def test_links_in_a_circle_are_told_of(arguments, run, coem):
     told = coem(*arguments, code=code).stderr
     assert "should not happen" not in told
     assert "loop" in told
+    assert "damaged" not in told
+    assert "is a file" not in told
+    assert "Errno" not in told
     assert (run.parent / "loop").is_symlink()
 
 

@@ -279,3 +279,12 @@ def test_a_folder_with_a_long_name(length, table, coem):
     assert sorted(os.listdir(table.parent)) == ["posts.csv", name]
     coem("ingest", table, "--text", "body", "--out", f"{name[:-1]}c")
     assert sorted(os.listdir(table.parent)) == ["posts.csv", f"{name[:-1]}c", name]
+
+
+@pytest.mark.parametrize("more", [[], ["--force"]])
+@pytest.mark.parametrize("place", ["out", "out/state", "out/../out"])
+def test_the_state_is_not_kept_among_the_results(place, more, table, coem):
+    call = ("cluster", "posts.csv", *VERBS["cluster"], "--out", "out", "--checkpoint", place, *more)
+    told = coem(*call, code=1).stderr
+    assert f"--checkpoint {place} is in the folder of the results, out; name a folder" in told
+    assert not (table.parent / "out").exists()

@@ -40,6 +40,7 @@ def run(
     if options.get("full"):
         _check_full(options["source"])
     state, target = state_of(options, place(options)), place(options)
+    _check_apart(state, target)
     there = (target / RUN).is_file() and not options["force"]
     with keeping(state, talk, goes_on=not there) as part:
         told = _finished(recipe, options, part) if there and state is not None else None
@@ -92,6 +93,18 @@ def _check_full(source: str) -> None:
 
     if is_corpus(source) and goes_in_parts(Corpus(source)):
         raise ValueError(NOT_FULL)
+
+
+def _check_apart(state: Path | None, target: Path) -> None:
+    """Refuse to keep the state in the folder of the results, which must be empty, or a run."""
+    if state is None:
+        return
+    results = Path(os.path.realpath(target))
+    if Path(os.path.realpath(state)).is_relative_to(results):
+        raise ValueError(
+            f"--checkpoint {state} is in the folder of the results, {target}; name a folder of its "
+            "own"
+        )
 
 
 def place(options: dict[str, Any]) -> Path:

@@ -69,21 +69,24 @@ class FolderLock:
         ValueError
             If somebody else holds the lock, or the file of the lock is none of ours.
         """
-        was_made = False
+        was_made, why = False, ""
         for _ in range(TRIES):
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 was_made = True
                 if fcntl is None or self._try():
                     return
-            except (FileNotFoundError, FileExistsError):  # another fit has just removed the folder
-                pass
+            except (FileNotFoundError, FileExistsError) as error:
+                # Another fit has just removed the folder, or there can be none.
+                why = f" ({str(error.strerror).lower()})"
             except BaseException:
                 self._close()
                 raise
             self._close()
         what = "goes away again and again" if was_made else "cannot be made"
-        raise ValueError(f"the checkpoint folder {self.folder} {what}; choose another one")
+        if self.folder.is_symlink():
+            why = " (it is a link that leads to no folder)"
+        raise ValueError(f"the checkpoint folder {self.folder} {what}{why}; choose another one")
 
     def release(self) -> None:
         """Unlock the folder, if it is locked, and remove the file of the lock."""

@@ -241,6 +241,8 @@ def _is_appended(target: Path, call: dict[str, Any], base: Manifest) -> bool:
 
 def _check_place(target: Path, root: Path, resume: bool, force: bool) -> None:
     """Refuse a place that must not be written to."""
+    with suppress(FileNotFoundError):
+        os.stat(target)  # which says that links lead in a circle
     if not os.path.lexists(target) or (target.is_dir() and not any(target.iterdir())):
         return
     if not target.is_dir():

@@ -27,6 +27,7 @@ MAGIC = {
 }
 PACKED = (".gz", ".zst")
 FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)  # a disk
+NAMES = (errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)  # what is wrong is no content
 WHOLE = (".json", ".parquet", ".xlsx")  # no tables of lines
 
 
@@ -114,6 +115,10 @@ def explained(source: Any) -> Iterator[None]:
     except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno in FULL:  # what is written has no room
             raise
+        if isinstance(error, OSError) and error.errno in NAMES:
+            raise TableError(
+                f"{source} cannot be read ({str(error.strerror).lower()}); check the name"
+            ) from error
         raise TableError(
             f"{source} is damaged or cut short ({_short(error)}); fetch it again"
         ) from error

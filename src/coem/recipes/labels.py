@@ -164,6 +164,12 @@ def check_labels(labels: np.ndarray, column: str) -> None:
             f"no row has a label in column {column!r}; fill in some (put texts into sub-folders), "
             "or use coem.cluster"
         )
+    if not any(isinstance(found, str) and found for found in set(labels.tolist())):
+        raise ValueError(
+            f"every row with a label in column {column!r} has several, and such rows only say "
+            "which classes a row may be in; give some rows one label, so that there is something "
+            "to learn from"
+        )
     if len(classes) == 1:
         raise ValueError(
             f"all labels in column {column!r} are {classes[0]!r:.60}; there must be two classes or "
