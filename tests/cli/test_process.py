@@ -418,7 +418,7 @@ def test_what_needs_a_folder_refuses_a_stream_before_any_work(what, place, table
 
 def test_a_checkpoint_in_no_folder(table, coem):
     said = coem(*FOLDERS["a checkpoint"], "/dev/fd/777", code=1).stderr
-    assert "the checkpoint folder /dev/fd/777 cannot be made; choose another one" in said
+    assert "the checkpoint folder /dev/fd/777 cannot be made (no such file or directory)" in said
 
 
 def test_a_stream_refuses_a_folder_of_others_before_any_work(table, coem):

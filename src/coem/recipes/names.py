@@ -101,7 +101,7 @@ def place_in(folder: Path, name: str) -> Path:
             "or remove the link"
         )
     if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is no regular file; remove it, or put the file of the run there")
+        raise ValueError(f"{path} is no regular file; put there what belongs there, or remove it")
     return path
 
 
