@@ -3,6 +3,7 @@
 import time
 import weakref
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, Generic, cast
 from uuid import uuid4
 
@@ -10,7 +11,7 @@ from coem.engine._dask_cluster import GONE, Cluster, release, retried
 from coem.engine._dask_data import Placed
 from coem.engine._dask_parcels import Parcel, pack
 from coem.engine._dask_shared import SharedParcel, parcel
-from coem.engine._dask_tasks import Job, Sums, add, state_of, work
+from coem.engine._dask_tasks import Job, Sums, add, added, state_of, work
 from coem.engine._dask_tree import Plan, leaves, plan
 from coem.engine.corpus import is_up_to_date
 from coem.protocols import AdditiveLatent, Clock, Part, State, Sum, SummaryOut, Theta
@@ -94,14 +95,17 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
     def _sum_once(self, job: Job) -> Sums:
         futures: list[Any] = []
         try:
-            tree = self._plan(job, futures)
-            for height, level in enumerate(tree.levels, 1):  # sums go first: they free memory
+            tree, shares = self._plan(job, futures), self._cluster.shares
+            levels = tree.levels
+            wanted: tuple[int, ...] = (-1,)
+            if shares and levels:  # mapping two tables takes less than a task that adds them
+                levels, wanted = levels[:-1], levels[-1][0]
+            for height, level in enumerate(levels, 1):  # sums go first: they free memory
                 pairs = [[futures[pair[side]] for pair in level] for side in (0, 1)]
-                shares = self._cluster.shares
                 futures += self._cluster.start(add, *pairs, priority=height, shares=shares)
-            found: Sums = self._cluster.fetch(futures[-1], self._fragile())
+            sums: list[Sums] = [self._cluster.fetch(futures[i], self._fragile()) for i in wanted]
             release(futures)
-            return found
+            return reduce(added, sums)
         except BaseException:
             self._cluster.cancel(futures)
             raise

@@ -127,8 +127,12 @@ def add(
     one: Parcel[Sums] | Reference[Sums], other: Parcel[Sums] | Reference[Sums], *, shares: bool
 ) -> Parcel[Sums]:
     """Return the sums of two branches."""
-    pairs = zip(one.value, other.value, strict=True)
-    return parcel(Sums(*(None if a is None else a + b for a, b in pairs)), shares)
+    return parcel(added(one.value, other.value), shares)
+
+
+def added(one: Sums, other: Sums) -> Sums:
+    """Return the sums of both."""
+    return Sums(*(None if a is None else a + b for a, b in zip(one, other, strict=True)))
 
 
 def call(
