@@ -556,3 +556,15 @@ def test_more_groups_than_rows_of_a_trial_keep_directions(monkeypatch):
 def test_a_view_of_the_name_of_the_directions():
     found = coem.cluster(two_texts(), views={"latent": "title", "body": "body"}, k=2, restarts=2)
     assert found.model.view_names_ == ("latent", "body")
+
+
+def test_correlations_of_very_many_numbers_are_left_out():
+    """They would take memory and time that grow with the square and the cube of the columns."""
+    rng = np.random.default_rng(0)
+    for n_columns, covariance in ((3, "full"), (257, "diag")):
+        numbers = rng.random((20, n_columns)) + 5 * (np.arange(20) % 2)[:, np.newaxis]
+        table = {f"c{i}": column for i, column in enumerate(numbers.T)}
+        found = coem.cluster(
+            pd.DataFrame(table), views={"n": [f"{c}:number" for c in table]}, k=2, restarts=2
+        )
+        assert found.model.families_["n"].covariance == covariance

@@ -14,6 +14,7 @@ NGRAMS = 1  # the longest run of words that counts as one
 LENGTH = 150.0  # words that a text counts at most
 CLASS_LENGTH = 20.0  # the same in classify
 SMOOTHING = 600.0  # pseudo-counts of classify: one of each word in this number of words
+CORRELATED = 256  # columns of numbers whose correlations are looked at; their cost is cubic
 
 # -- fits ------------------------------------------------------------------------------------------
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from coem.families import Multinomial, as_family
+from coem.families import Gaussian, Multinomial, as_family
 from coem.phrases import enumerated, first_few
 from coem.recipes.columns import tell_columns
 from coem.recipes.corpora import corpus_reader, reader_of, rows_of
-from coem.recipes.defaults import SMOOTHING
+from coem.recipes.defaults import CORRELATED, SMOOTHING
 from coem.recipes.documents import Documents, check_column
 from coem.recipes.encoders import encoding, prepare, with_encoder
 from coem.recipes.labels import label_column
@@ -222,14 +222,17 @@ def _mean_count(view: Any) -> float:
     return float(every[every > 0].mean()) if every.any() else 1.0
 
 
-def _dense(reader: TextViews) -> dict[str, str]:
+def _dense(reader: TextViews) -> dict[str, Any]:
     """Return the families of the dense views."""
-    kinds = {
-        "number": "gaussian",
-        **dict.fromkeys(("vector", "array", "embed", "latent"), "von_mises_fisher"),
-    }
-    views = reader.views_.items()
-    return {name: kinds[spec["kind"]] for name, spec in views if spec["kind"] in kinds}
+    kinds = dict.fromkeys(("vector", "array", "embed", "latent"), "von_mises_fisher")
+    found: dict[str, Any] = {}
+    for name, spec in reader.views_.items():
+        if spec["kind"] == "number":
+            is_wide = len(reader.vocabulary_[name]) > CORRELATED
+            found[name] = Gaussian("diag") if is_wide else "gaussian"
+        elif spec["kind"] in kinds:
+            found[name] = kinds[spec["kind"]]
+    return found
 
 
 def named_columns(reader: TextViews) -> dict[str, Any]:
