@@ -723,3 +723,20 @@ def test_sentence_vectors_are_not_made_for_a_corpus(here):
         ingest("d.csv", "c", views={"m": "body:embed"})
     done = CliRunner().invoke(main, ["ingest", "d.csv", "--out", "c", "--encoder", "x"])
     assert "coem ingest takes no --encoder: make the vectors a column" in done.output
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("views", ["body"]), ("text", [3]), ("min_df", "2"), (None, [])]
+)
+def test_forged_settings_of_an_ingest_are_refused(name, value, tmp_path):
+    table = pa.table({"body": ["cat dog", "dog ship", "ship cat"] * 4})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    corpus = ingest(tmp_path / "a.parquet", out=tmp_path / "c", text="body", id="none")
+    path = corpus.path / "corpus.json"
+    told = json.loads(path.read_text())
+    settings = told["ingests"][0]["settings"]
+    told["ingests"][0]["settings"] = value if name is None else settings | {name: value}
+    path.write_text(json.dumps(told))
+    for use in (cluster, segment):
+        with pytest.raises(ValueError, match=r"corpus.json has settings that no ingest writes"):
+            use(corpus.path, k=2)

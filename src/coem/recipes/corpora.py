@@ -11,6 +11,7 @@ from sklearn.base import clone
 from coem.corpus import Corpus
 from coem.recipes.defaults import MAX_DF, MIN_DF, NGRAMS, STOP_WORDS
 from coem.recipes.listener import Listener
+from coem.stored import MANIFEST, damaged
 from coem.typing import Array
 
 # Parameters that `ingest` fixes, and their defaults.
@@ -23,6 +24,15 @@ DECIDED = {
     "max_df": MAX_DF,
     "max_features": None,
     "ngrams": NGRAMS,
+}
+KINDS = {  # of their values; the reader of the corpus knows the stop words
+    "text": str | list | None,
+    "views": dict,
+    "id": str | None,
+    "min_df": float | int,
+    "max_df": float | int,
+    "max_features": int | None,
+    "ngrams": int,
 }
 READING = {"encoding": None, "delimiter": None, "sheet": None, "skip_bad": False, "plain": False}
 MOST = 1 << 30  # bytes of views; verbs that can read a larger corpus a part at a time do so
@@ -41,7 +51,7 @@ def adopt(settings: dict[str, Any], corpus: Corpus) -> None:
         If a parameter says otherwise.
     """
     made = reader_of(corpus)
-    known = dict(corpus.manifest.ingests[0].get("settings", {}))
+    known = decided(corpus)
     known |= {"id": corpus.manifest.columns.get("id"), "stop_words": made.stop_words}
     for name, default in DECIDED.items():
         given = settings.get(name, default)
@@ -59,6 +69,20 @@ def adopt(settings: dict[str, Any], corpus: Corpus) -> None:
         raise ValueError(
             f"encoder: {corpus.path} has the views that coem ingest made; leave the encoder out"
         )
+
+
+def decided(corpus: Corpus) -> dict[str, Any]:
+    """Return the parameters of the first ingest; none if the corpus was written in another way."""
+    ingests = corpus.manifest.ingests
+    known = ingests[0].get("settings", {}) if ingests else {}
+    if not isinstance(known, dict):
+        damaged(corpus.path / MANIFEST, "has settings that no ingest writes")
+    for name, kind in KINDS.items():
+        value = known.get(name, DECIDED[name])
+        names = value if isinstance(value, list) else []
+        if not isinstance(value, kind) or not all(isinstance(one, str) for one in names):
+            damaged(corpus.path / MANIFEST, f"has settings that no ingest writes ({name})")
+    return dict(known)
 
 
 def label_in(label: str | None, corpus: Corpus) -> str | None:

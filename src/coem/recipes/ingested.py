@@ -12,7 +12,7 @@ import pyarrow as pa
 from coem.corpus import Corpus
 from coem.io.corpus_work import CALL, Work
 from coem.io.streams import STDIN
-from coem.recipes.corpora import DECIDED
+from coem.recipes.corpora import DECIDED, decided
 from coem.recipes.defaults import MAX_DF, MIN_DF
 from coem.recipes.documents import NO_IDS
 from coem.recipes.listener import Listener
@@ -37,7 +37,7 @@ def names_of(sources: Any) -> list[str]:
 
 def check_appended(settings: dict[str, Any], base: Corpus) -> None:
     """Refuse parameters that the first ingest has fixed, unless they are the same."""
-    first = base.manifest.ingests[0].get("settings", {}) if base.manifest.ingests else {}
+    first = decided(base)
     now = json.loads(json.dumps({name: settings[name] for name in FIXED}))
     for name, default in FIXED.items():
         same = now[name] in (default, first.get(name, default))

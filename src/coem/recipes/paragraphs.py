@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from coem.phrases import first_few
+from coem.recipes.corpora import decided
 from coem.recipes.documents import Documents, is_text_file
 from coem.recipes.listener import Listener
 from coem.text.guess import SAID, few_of, guess_views
@@ -90,8 +91,8 @@ def text_columns(settings: dict[str, Any], documents: Documents, listener: Liste
 
 def _named_for(corpus: Any) -> list[str]:
     """Return the columns of text that were named when a corpus was made, if there are any."""
-    ingests = () if corpus is None else corpus.manifest.ingests
-    return list(ingests[0].get("settings", {}).get("text") or ()) if ingests else []
+    named = [] if corpus is None else decided(corpus).get("text") or []
+    return [named] if isinstance(named, str) else list(named)
 
 
 def _columns_of_views(corpus: Any) -> list[str]:
