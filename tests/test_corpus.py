@@ -89,6 +89,16 @@ def test_a_forged_manifest_is_refused(edit, folder):
         Corpus(folder)
 
 
+def test_a_corpus_without_rows_has_no_table(folder):
+    change(folder, lambda told: told.update(shards=[]))
+    told = json.loads((folder / MANIFEST).read_text())
+    change(folder, lambda known: known.update(digest=stored._manifest(told).digest))
+    corpus = Corpus(folder)
+    for look in (corpus.table, lambda: corpus.take_table(np.arange(0))):
+        with pytest.raises(ValueError, match="has no rows, and so no table"):
+            look()
+
+
 @pytest.mark.parametrize("text", ["", "[" * 100_000, "3", '{"format": '])
 def test_what_is_no_manifest_is_refused(text, folder):
     (folder / MANIFEST).write_text(text)

@@ -234,6 +234,8 @@ class Corpus(RowStore):
 
     def table(self, lo: int = 0, hi: int | None = None, columns: list[str] | None = None) -> Any:
         """Return columns of rows `lo` to `hi` as a `pyarrow.Table`, mapped into memory."""
+        if not self.shards:
+            raise ValueError(f"the corpus in {self.path} has no rows, and so no table of them")
         spans = self._spans(lo, len(self) if hi is None else hi)
         return _joined([(s, s.table(columns).slice(a, b - a)) for s, a, b in spans])
 
