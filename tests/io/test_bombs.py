@@ -250,3 +250,11 @@ def test_values_in_a_few_values(tmp_path):
         value = [value]
     (tmp_path / "a.jsonl").write_text(json.dumps({"id": 1, "x": value}))
     assert read_table(tmp_path / "a.jsonl").data["x"].to_pylist() == [json.dumps(value)]
+
+
+@pytest.mark.parametrize("nested", [b"\x1c", b"\x19", b"\x19\x1c"])
+def test_a_footer_that_is_nested_too_deep_is_damaged(nested):
+    body = nested * 20_000
+    data = b"PAR1" + body + len(body).to_bytes(4, "little") + b"PAR1"
+    with pytest.raises(ValueError, match="its footer is damaged"):
+        n_values(io.BytesIO(data))

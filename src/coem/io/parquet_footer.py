@@ -31,7 +31,7 @@ def n_values(file: Any) -> list[list[int]]:
     try:
         about = Compact(file.read(length)).struct(PATH)
         return [[column[3][5] for column in group[1]] for group in about[4]]
-    except (IndexError, KeyError, TypeError) as error:
+    except (IndexError, KeyError, RecursionError, TypeError) as error:
         raise ValueError("its footer is damaged") from error
 
 
