@@ -57,21 +57,21 @@ class Rates:
 
 
 STATED = Rates(  # what docs/scale.md states
-    read=(0.131, 0.543, 3.64, 4.09),
-    product=(0.0516, 0.0534, 0.132, 0.179),
-    cell=2.45,
-    many_cell=5.17,
-    view_cell=6.39,
-    scan=0.756,
-    total=(1.97, 3.35, 5.12, 5.44),
-    tile=(0.307, 0.349, 0.831, 5.88),
-    new=0.602,
-    add=0.369,
-    log=3.52,
-    listed_total=22.8,
-    listed_add=12.2,
-    listed_log=13.1,
-    send=0.196,
+    read=(0.095, 0.265, 1.31, 3.64),
+    product=(0.0418, 0.0509, 0.1, 0.162),
+    cell=2.25,
+    many_cell=1.65,
+    view_cell=5.99,
+    scan=0.721,
+    total=(2.46, 2.35, 4.56, 4.82),
+    tile=(0.294, 0.298, 0.502, 4.85),
+    new=0.514,
+    add=0.328,
+    log=3.0,
+    listed_total=19.5,
+    listed_add=11.6,
+    listed_log=12.6,
+    send=0.199,
 )
 
 
