@@ -8,6 +8,7 @@ put in order once, when it arrives.
 import io
 import pickle
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -40,34 +41,52 @@ class Parcel(Generic[Value]):
 
 def pack(value: Any, least: int = LARGE) -> tuple[bytes, list[Array]]:
     """Return a pickled value without its large arrays, and these arrays."""
-    import cloudpickle
-
-    class Packer(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
-        def persistent_id(self, found: Any) -> int | None:
-            """Return the number of an array that is left out, or None for anything else."""
-            if type(found) is not np.ndarray or found.nbytes < least or found.dtype.hasobject:
-                return None
-            place = places.setdefault(id(found), len(arrays))
-            if place == len(arrays):
-                arrays.append(found)
-            return place
-
     arrays: list[Array] = []
-    places: dict[int, int] = {}
     skeleton = io.BytesIO()
-    Packer(skeleton, protocol=5).dump(value)
+    _packer()(skeleton, arrays, least).dump(value)
     return skeleton.getvalue(), arrays
 
 
 def unpack(skeleton: bytes, arrays: Sequence[Array]) -> Any:
     """Return the value that was packed."""
+    return _Unpacker(skeleton, arrays).load()
 
-    class Unpacker(pickle.Unpickler):
-        def persistent_load(self, place: int) -> Array:
-            """Return an array that was left out."""
-            return arrays[place]
 
-    return Unpacker(io.BytesIO(skeleton)).load()
+@cache
+def _packer() -> Any:
+    """Return the class that packs; cloudpickle comes with Dask, and is not always there.
+
+    It is made once. A class refers to itself: one for each value would hold its arrays until Python
+    looks for cycles.
+    """
+    import cloudpickle
+
+    class Packer(cloudpickle.Pickler):  # type: ignore[misc, unused-ignore]
+        def __init__(self, file: io.BytesIO, arrays: list[Array], least: int) -> None:
+            super().__init__(file, protocol=5)
+            self._arrays, self._least = arrays, least
+            self._places: dict[int, int] = {}
+
+        def persistent_id(self, found: Any) -> int | None:
+            """Return the number of an array that is left out, or None for anything else."""
+            if type(found) is not np.ndarray or found.nbytes < self._least or found.dtype.hasobject:
+                return None
+            place = self._places.setdefault(id(found), len(self._arrays))
+            if place == len(self._arrays):
+                self._arrays.append(found)
+            return place
+
+    return Packer
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, skeleton: bytes, arrays: Sequence[Array]) -> None:
+        super().__init__(io.BytesIO(skeleton))
+        self._arrays = arrays
+
+    def persistent_load(self, place: int) -> Array:
+        """Return an array that was left out."""
+        return self._arrays[place]
 
 
 def n_bytes(value: Any) -> int:
