@@ -116,6 +116,22 @@ def test_times_that_nobody_can_read_are_named(said, inside, tmp_path):
     assert len(str(error.value)) < 400
 
 
+@pytest.mark.parametrize(
+    "kind", [pa.date64(), pa.timestamp("ns"), pa.time64("us"), pa.duration("s")], ids=str
+)
+def test_times_may_be_categories(kind):
+    times = pa.array([0, 1, None] * (N // 3), pa.int64()).cast(kind)
+    data = table(times.dictionary_encode())
+    assert read_source(data).data["d"].to_pylist() == times.to_pylist()
+    assert read_source(data.slice(0, 1)).data.num_rows == 1
+
+
+def test_times_among_categories_that_nobody_can_read_are_named():
+    far = pa.array([2**61] * N, pa.timestamp("us")).dictionary_encode()
+    with pytest.raises(ValueError, match="the table: column 'd' has a date or time that cannot be"):
+        read_source(table(far))
+
+
 def test_hostile_tables_have_columns_of_every_type():
     rng = random.Random(0)
     columns = [odd_column(rng, 5) for _ in range(2000)]

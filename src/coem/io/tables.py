@@ -248,7 +248,9 @@ def check_times(data: Any, source: str) -> None:
 
 
 def _ends(column: Any) -> list[Any]:
-    """Return the first and the last time of a column; Arrow does not compare durations."""
+    """Return the first and the last time of a column; Arrow does not compare durations or codes."""
+    if pa.types.is_dictionary(column.type):  # such as a column of categories
+        column = column.cast(column.type.value_type)
     is_duration = pa.types.is_duration(column.type)
     found = pc.min_max(column.cast(pa.int64()) if is_duration else column)
     return [found[end].cast(column.type).as_py() for end in ("min", "max")]
