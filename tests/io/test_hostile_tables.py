@@ -17,6 +17,7 @@ import pytest
 
 from coem.io import excel, json_lines, markup, row_by_row, unpacking
 from coem.io.row_by_row import OPEN, Lines, Rows, Tail, read_rows
+from coem.io.streams import Reading, Stream
 from coem.io.tables import TableError, read_table
 from coem.recipes.documents import read_documents
 from coem.recipes.label_files import join_labels
@@ -79,6 +80,25 @@ def test_rows_are_those_of_a_reader_that_begins_again(source):
         assert [row for row, _ in rows.bad] == bad, text
         n_open += any(reason == OPEN for _, reason in rows.bad)
     assert n_open > 300
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", '""', "\n3,x\n", "\n\n3,x"])
+def test_an_open_quote_is_found_if_another_cell_has_one(end, write, tmp_path):  # noqa: F811
+    path = write('a,b\n1,5" pipe\n2,"abc' + end)
+    assert "row 3: a quote that is never closed" in said(path)
+    with pytest.raises(TableError, match="row 3: a quote that is never closed"):
+        list(Stream([str(path)], tmp_path, Reading()))
+    found = read_table(path, skip_bad=True)
+    parts = Stream([str(path)], tmp_path, Reading(skip_bad=True))
+    assert found.bad == [(3, OPEN)]
+    assert [row["b"] for row in found.data.to_pylist()] == ['5" pipe', "x"][: 1 + ("3" in end)]
+    assert pa.concat_tables(parts).to_pylist() == found.data.to_pylist()
+
+
+@pytest.mark.parametrize("last", ['2,"x"', '2,"x"\n', '2,""', '2,"x\n"\n', '2,x""', '"2","x"""'])
+def test_a_file_whose_last_quote_is_closed_is_read_at_once(last, write, monkeypatch):  # noqa: F811
+    monkeypatch.delattr("coem.io.delimited._read_slowly")
+    assert read_table(write('a,b\n1,"y"\n' + last)).data.num_rows == 2
 
 
 def test_lines_end_a_row_that_cannot_end():

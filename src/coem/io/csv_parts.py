@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from coem.io.delimited import Header, cells_as_text, no_good_row, no_rows, read_header
+from coem.io.delimited import Header, cells_as_text, is_open, no_good_row, no_rows, read_header
 from coem.io.row_by_row import Rows, Tail, read_rows
 from coem.io.rows import Bad
 from coem.io.sources import TableError
@@ -105,6 +105,8 @@ def read_csv(
             continue
         if n_rows == 0:
             raise TableError(no_rows(text.source))
+        if is_open(table, text.tail):
+            break
         return replace(parts, n_rows=n_rows), looked
     return _read_slowly(CsvParts(text, header, SLOWLY), look(header), skip_bad)
 

@@ -1,7 +1,7 @@
 """CSV and its like: fast where all is well, row by row where something has to be explained."""
 
 import csv
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
@@ -178,10 +178,22 @@ def _read_fast(data: bytes, header: Header) -> Any:
     # A cell that is longer than a block is an error; one block for all is slower, but reads it.
     for block in (1 << 20, min(len(body) + 1, LARGEST_BLOCK)):
         try:
-            return pacsv.read_csv(pa.BufferReader(body), **cells_as_text(header, block))
+            found = pacsv.read_csv(pa.BufferReader(body), **cells_as_text(header, block))
         except pa.ArrowInvalid:
             continue
+        return None if is_open(found, lambda size: data[-size:]) else found
     return None
+
+
+def is_open(table: Any, tail: Callable[[int], bytes]) -> bool:
+    """Return whether the quote of the last cell may never be closed, so that it took other rows.
+
+    The number of quotes does not say so: a cell that begins with a letter may have one, too. `tail`
+    returns so many of the last bytes of the file.
+    """
+    cell = table.column(table.num_columns - 1)[-1].as_py() if table.num_rows else ""
+    rest: bytes = b'"' + cell.encode().replace(b'"', b'""')
+    return len(cell) > 0 and tail(len(rest)) == rest
 
 
 def cells_as_text(header: Header, block: int) -> dict[str, Any]:

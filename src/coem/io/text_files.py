@@ -48,6 +48,11 @@ class PlainText:
         with self.open() as file:
             return file.read(size)
 
+    def tail(self, size: int) -> bytes:
+        """Return the last bytes."""
+        with self.open(max(self.size - size, self.start)) as file:
+            return file.read(size)
+
 
 def spool_stdin(scratch: Path) -> tuple[Path, str]:
     """Write what standard input holds to a file; return it, and what its first bytes say it is."""
