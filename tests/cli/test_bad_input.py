@@ -36,7 +36,7 @@ BAD_FILES = {
     "book.csv": (b"PK\x03\x04" + bytes(50), "Excel"),
     "old.xls": (b"\xd0\xcf\x11\xe0", r"save it as \.xlsx"),
     "locked.xlsx": (b"\xd0\xcf\x11\xe0" + bytes(50), "password"),
-    "text.xlsx": (b"id,body\n1,one\n", "no Excel workbook"),
+    "text.xlsx": (b"id,body\n1,one\n", "not an Excel workbook"),
     "open.json": (b'[{"id": 1, "body": "a"}', "no JSON"),
     "number.json": (b"3", "list of objects"),
     "two.json": (b'{"a": [{"x": 1}], "b": [{"x": 1}]}', "several lists"),

@@ -421,7 +421,7 @@ def test_a_stream_writes_inside_its_folder_alone(name, kind, stream_run, tmp_pat
     path.unlink(missing_ok=True)
     path.symlink_to("../victim") if kind == "link" else os.mkfifo(path)
     said = coem("cluster", stream_run[1], *STREAM, run, code=1).stderr
-    what = "is a link, and what it leads to would be replaced" if kind == "link" else "no regular"
+    what = "is a link, and what it leads to would be replaced" if kind == "link" else "regular file"
     assert str(path) in said
     assert what in said
     assert victim.read_bytes() == before

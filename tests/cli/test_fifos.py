@@ -48,7 +48,7 @@ def test_files_of_a_checkpoint(name, tmp_path):
     as_fifo(tmp_path / name)
     X = np.random.default_rng(0).poisson(1.0, (20, 5))
     model = MixtureClusterer(2, random_state=0, max_iter=3, checkpoint=tmp_path)
-    with pytest.raises(ValueError, match=rf"{name} .*it is no regular file; delete"):
+    with pytest.raises(ValueError, match=rf"{name} .*it is not a regular file; delete"):
         model.fit(X)
 
 
@@ -57,40 +57,40 @@ def test_the_state_of_a_verb(tmp_path, coem):
     (tmp_path / "ck").mkdir()
     as_fifo(tmp_path / "ck" / "plan.zip")
     told = coem("cluster", file, "-k", "2", "--checkpoint", tmp_path / "ck", code=1).stderr
-    assert "plan.zip is damaged or no archive of coem: it is no regular file" in told
+    assert "plan.zip is damaged or not an archive of coem: it is not a regular file" in told
 
 
 @pytest.mark.parametrize("verb", ["compare", "name"])
 def test_the_assignments_of_a_run(verb, run, finished, coem):
     path = as_fifo(run / "assignments.csv")
     told = coem(verb, run, *([finished] if verb == "compare" else []), code=1).stderr
-    assert f"note: {path} is no regular file" in told
-    assert f"error: {path} is no regular file; put there what" in told
+    assert f"note: {path} is not a regular file" in told
+    assert f"error: {path} is not a regular file; replace it" in told
 
 
 @pytest.mark.parametrize("name", ["clusters.csv", "report.html", NAMES])
 def test_what_is_written_again(name, run, coem):
     path = as_fifo(run / name)
     told = coem("name", run, "0=Zero", code=1).stderr
-    assert f"error: {path} is no regular file; put there what belongs there" in told
+    assert f"error: {path} is not a regular file; replace it with one, or remove it" in told
 
 
 @pytest.mark.parametrize("verb", ["info", "name", "report"])
 def test_the_record_of_a_run(verb, run, coem):
     path = as_fifo(run / RUN)
-    assert f"error: {path} is no regular file; put there what" in coem(verb, run, code=1).stderr
+    assert f"error: {path} is not a regular file; replace it" in coem(verb, run, code=1).stderr
 
 
 @pytest.mark.parametrize("verb", ["info", "predict"])
 def test_a_model(verb, tmp_path, run, coem):
     path = as_fifo(tmp_path / "a.coem")
     more = [run.parent / "posts.csv"] if verb == "predict" else []
-    assert f"error: {path} is no regular file" in coem(verb, path, *more, code=1).stderr
+    assert f"error: {path} is not a regular file" in coem(verb, path, *more, code=1).stderr
 
 
 def test_the_model_of_a_run(run, coem):
     path = as_fifo(run / MODEL)
-    assert f"error: {path} is no regular file" in coem("report", run, code=1).stderr
+    assert f"error: {path} is not a regular file" in coem("report", run, code=1).stderr
 
 
 @pytest.mark.parametrize("name", [REFERENCE, RECENT.format(0)])
@@ -102,7 +102,7 @@ def test_the_documents_of_a_stream(name, tmp_path, coem):
     for path in paths:
         as_fifo(path)
     told = coem(*call, "--out", tmp_path / "out", code=1).stderr
-    assert "is no regular file" in told
+    assert "is not a regular file" in told
 
 
 def test_what_is_special(tmp_path):

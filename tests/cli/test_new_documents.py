@@ -172,7 +172,7 @@ def test_what_a_file_says_of_its_model_is_checked(forged, here, coem):
     forge(Path("model.coem"), lambda meta: meta.update(forged))
     told = coem("info", "model.coem", code=1).stderr
     (key,) = forged
-    assert f"model.coem is damaged, or no model file of coem: its {key}" in told
+    assert f"model.coem is damaged, or is not a model file of coem: its {key}" in told
 
 
 def test_a_pattern_of_your_own_is_trusted_by_name(table, coem):

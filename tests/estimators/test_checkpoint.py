@@ -449,7 +449,7 @@ STRANGE = {
 def test_what_is_no_lock_is_refused_and_stays(kind, views, tmp_path):
     STRANGE[kind](tmp_path, tmp_path / ".coem-lock")
     before = sorted(os.listdir(tmp_path))
-    with pytest.raises(ValueError, match=r"coem-lock is no regular file.*; delete it, or choose"):
+    with pytest.raises(ValueError, match=r"coem-lock is not a regular file.*; delete it, or"):
         MixtureClusterer(3, max_iter=2, checkpoint=tmp_path).fit(views["words"])
     assert sorted(os.listdir(tmp_path)) == before
     assert not (tmp_path / "mine.txt").exists() or (tmp_path / "mine.txt").read_text() == "mine"

@@ -11,7 +11,7 @@ from coem import ModelFileError
 from coem.io import archive
 
 
-def refused(path, message="is damaged, or no model file"):
+def refused(path, message="is damaged, or is not a model file"):
     """Check that a file is refused in one sentence that names it, and return the sentence."""
     with pytest.raises(ModelFileError, match=message) as caught:
         coem.load(path)

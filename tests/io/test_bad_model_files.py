@@ -50,7 +50,7 @@ def model(path):
 )
 def test_no_model(content, path):
     path.write_bytes(content)
-    refused(path, "is damaged, or no model file of coem: .*; save the model again")
+    refused(path, "is damaged, or is not a model file of coem: .*; save the model again")
     with pytest.raises(ModelFileError):
         coem.read_info(path)
 
@@ -231,7 +231,7 @@ def test_two_members_of_one_name(model):
 
 def test_a_member_too_many(model):
     write(model, members(model) | {"run.py": b"import os"})
-    refused(model, "run.py is no plain array")
+    refused(model, "run.py is not a plain array")
 
 
 # -- promises --------------------------------------------------------------------------------------

@@ -61,20 +61,20 @@ CSV = {
     "after lines": ('\na,b\n1,"x\ny"\n1\n', "row 5: 1 cells where the header has 2"),
     "open quote": ('a,b\n1,"x\n2,y\n', "row 2: a quote that is never closed; close it"),
     "last quote": ('a,b\n1,x\n2,"y', "row 3: a quote that is never closed"),
-    "zeros": ("a,b\n1,x\n2,y\x00z\n", "row 3: a NUL byte: the file is no text, or in UTF-16"),
-    "no Latin": (b"a,b\n1,x\n2,x\x81\n", r"row 3: the byte 0x81 is no UTF-8; give its encoding"),
-    "no Latin header": (b"a,x\x81\n1,2\n", "row 1: the byte 0x81 is no UTF-8"),
+    "zeros": ("a,b\n1,x\n2,y\x00z\n", "row 3: a NUL byte: the file is not text, or is in UTF-16"),
+    "no Latin": (b"a,b\n1,x\n2,x\x81\n", r"row 3: the byte 0x81 is not UTF-8; give its encoding"),
+    "no Latin header": (b"a,x\x81\n1,2\n", "row 1: the byte 0x81 is not UTF-8"),
     "damaged UTF-8": (
         b"a,b\n1,\xc3\xa4\xc3\xb6\n2,\xc3\n",
-        "row 3: the byte 0xc3 is no UTF-8; give its encoding",
+        "row 3: the byte 0xc3 is not UTF-8; give its encoding",
     ),
     "Cyrillic": (
         ("a,b\n1," + "\u0445\u043e\u043a\u043a\u0435\u0439 " * 3 + "\n").encode("cp1251"),
-        "row 2: the byte 0xf5 is no UTF-8; give its encoding",
+        "row 2: the byte 0xf5 is not UTF-8; give its encoding",
     ),
-    "controls": (b"a,b\n1,\x01\x02\xe9\n", "row 2: the byte 0xe9 is no UTF-8"),
+    "controls": (b"a,b\n1,\x01\x02\xe9\n", "row 2: the byte 0xe9 is not UTF-8"),
     "a workbook": (b"PK\x03\x04" + bytes(90), "is an Excel workbook or a .zip file; name it .xlsx"),
-    "half a UTF-16": (b"\xff\xfea\x00,\x00\x00\xd8\n\x00", "row 1: the bytes are no UTF-16-LE"),
+    "half a UTF-16": (b"\xff\xfea\x00,\x00\x00\xd8\n\x00", "row 1: the bytes are not UTF-16-LE"),
     "lone return": (
         "a,b\n1,x\ry\n",
         "row 2: a carriage return in a cell that is not quoted; mend it",
@@ -94,7 +94,7 @@ def test_csv(case, write):
 
 def test_a_header_of_bad_bytes_cannot_be_skipped(write):
     path = write(b"a,x\x81\n1,2\n")
-    assert "row 1: the header has bytes that are no UTF-8" in said(path, skip_bad=True)
+    assert "row 1: the header has bytes that are not UTF-8" in said(path, skip_bad=True)
 
 
 JSON = {
@@ -103,11 +103,11 @@ JSON = {
         '{"a": 1}\n{"a": \n',
         r"row 2: no JSON \(.* at character \d+\); mend it, .*skip-bad",
     ),
-    "a list": ("[1]\n", "row 1: a JSON list and no object"),
-    "a string": ('\n"x"\n', "row 2: a JSON string and no object"),
-    "null": ("null\n", "row 1: a JSON null and no object"),
-    "a number": ("3\n", "row 1: a JSON number and no object"),
-    "true": ("true\n", "row 1: a JSON true or false and no object"),
+    "a list": ("[1]\n", "row 1: a JSON list and not an object"),
+    "a string": ('\n"x"\n', "row 2: a JSON string and not an object"),
+    "null": ("null\n", "row 1: a JSON null and not an object"),
+    "a number": ("3\n", "row 1: a JSON number and not an object"),
+    "true": ("true\n", "row 1: a JSON true or false and not an object"),
     "no keys": ("{}\n{}\n", "has objects without keys"),
     "half a character": ('{"a": "\\ud800"}\n', "row 1: half a character"),
     "deep": ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}\n", "row 1: no JSON that can be read"),
@@ -115,7 +115,7 @@ JSON = {
     "zeros": ('{"a": "\x00"}\n', "row 1: a NUL byte"),
     "no Latin": (
         b'{"a": 1}\n{"a": "x\x81"}\n',
-        "row 2: bytes that are no UTF-8; give its encoding",
+        "row 2: bytes that are not UTF-8; give its encoding",
     ),
 }
 
@@ -136,14 +136,14 @@ WHOLE_JSON = {
     "a string": ('"x"', "is a JSON string; write a list of objects"),
     "no list": ('{"a": {"b": [1, 2]}}', "is one object without a list of objects in it"),
     "two lists": ('{"a": [{"x": 1}], "b": [{"x": 2}]}', "has several lists of objects, 'a', 'b'"),
-    "lists in a list": ("[[1], [2]]", "row 1: a JSON list and no object"),
-    "mixed": ('[{"a": 1}, null]', "row 2: a JSON null and no object .*skip-bad"),
+    "lists in a list": ("[[1], [2]]", "row 1: a JSON list and not an object"),
+    "mixed": ('[{"a": 1}, null]', "row 2: a JSON null and not an object .*skip-bad"),
     "cut off": ('[{"a": 1},\n {"a": ', r"no JSON \(.* at line 2, character \d+\); mend it"),
     "no keys": ("[{}, {}]", "has objects without keys"),
     "half a character": ('[{"a": "\\ud800"}]', "half a character"),
     "deep": ("[" * 100_000 + "]" * 100_000, "no JSON that can be read"),
     "zeros": ('[{"a": "\x00"}]', "row 1: a NUL byte"),
-    "no text": (b'[{"a": "x\x81"}]', "row 1: the byte 0x81 is no UTF-8"),
+    "no text": (b'[{"a": "x\x81"}]', "row 1: the byte 0x81 is not UTF-8"),
 }
 
 
@@ -206,7 +206,7 @@ def test_damaged_workbooks(damage, tmp_path, write):
         "no sheet": bare.getvalue(),
     }[damage]
     message = said(write(data, "data.xlsx"))
-    assert re.search(r"no Excel workbook, or damaged \(.+\); save|old \.xls file", message)
+    assert re.search(r"not an Excel workbook, or is damaged \(.+\); save|old \.xls file", message)
 
 
 @pytest.mark.parametrize("name", ["a.xls", "a.ods", "a.xlsb", "a.numbers"])
@@ -224,14 +224,14 @@ def test_bad_rows_are_left_out_and_listed(write):
     assert [row for row, _ in table.bad] == [3, 6, 7, 8, 10]
     reasons = [reason for _, reason in table.bad]
     assert reasons[0] == "1 cells where the header has 2"
-    assert "no UTF-8" in reasons[2]
+    assert "not UTF-8" in reasons[2]
     assert reasons[3] == "a NUL byte"
     assert reasons[4] == "a quote that is never closed"
 
 
 def test_bad_bytes_in_an_encoding_that_is_given(write):
     path = write(b"a,b\n1,x\xe9\n2,\x81\n")
-    assert "row 3: the byte 0x81 is no cp1252" in said(path, encoding="cp1252")
+    assert "row 3: the byte 0x81 is not cp1252" in said(path, encoding="cp1252")
     table = read_table(path, encoding="cp1252", skip_bad=True)
     assert table.data.to_pydict() == {"a": [1], "b": ["x\u00e9"]}
     assert [row for row, _ in table.bad] == [3]
@@ -360,7 +360,7 @@ def test_damaged_archives(how, damage, write):
     "data", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1", FORMS[".parquet"][:-9]]
 )
 def test_damaged_parquet(data, write):
-    assert "is no parquet file, or damaged (" in said(write(data, "data.parquet"))
+    assert "is not a parquet file, or is damaged (" in said(write(data, "data.parquet"))
 
 
 def test_parquet_without_rows_or_columns(write):
@@ -393,7 +393,7 @@ def test_an_unknown_encoding(write):
 
 def test_a_wrong_encoding(write):
     path = write("a\nx\u00e9\n".encode("latin-1"))
-    assert "row 2: the byte 0xe9 is no ascii" in said(path, encoding="ascii")
+    assert "row 2: the byte 0xe9 is not ascii" in said(path, encoding="ascii")
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"a,b\n", b'{"a": 1}\n[]\n', b"\x1f\x8bxx"])

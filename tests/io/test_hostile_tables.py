@@ -139,7 +139,7 @@ def test_codes_of_a_parquet_column_that_are_not_in_its_list(write):  # noqa: F81
         try:
             read_table(write(data, "a.parquet"))
         except TableError as error:
-            n_damaged += "is no parquet file, or damaged (" in str(error)
+            n_damaged += "is not a parquet file, or is damaged (" in str(error)
     assert n_damaged > 50
 
 

@@ -280,9 +280,9 @@ def test_a_document_in_another_encoding(folder):
     (folder / "art" / "d.txt").write_bytes(b"x\xe9 \n")
     table = read_table(folder)
     assert "x\u00e9 \n" in table.data.column("text").to_pylist()
-    assert table.notes[1].startswith("no UTF-8: 1 file is read as cp1252; if letters look wrong")
+    assert table.notes[1].startswith("not UTF-8: 1 file is read as cp1252; if letters look wrong")
     (folder / "art" / "d.txt").write_bytes(b"x\x81 \n")
-    with pytest.raises(TableError, match=r"art/d\.txt, row 1: the byte 0x81 is no UTF-8; give"):
+    with pytest.raises(TableError, match=r"art/d\.txt, row 1: the byte 0x81 is not UTF-8; give"):
         read_table(folder)
     table = read_table(folder, skip_bad=True)
     assert [number for number, _ in table.bad] == [2]
@@ -293,7 +293,7 @@ def test_a_document_in_another_encoding(folder):
 
 def test_a_document_that_cannot_be_decoded_at_all(folder):
     (folder / "art" / "d.txt").write_bytes(b"\xff\xfea")  # the mark of UTF-16, and half a letter
-    with pytest.raises(TableError, match=r"art/d\.txt, row 1: the bytes are no UTF-16-LE"):
+    with pytest.raises(TableError, match=r"art/d\.txt, row 1: the bytes are not UTF-16-LE"):
         read_table(folder)
     table = read_table(folder, skip_bad=True)
     assert [(row, why[:9]) for row, why in table.bad] == [(2, "art/d.txt")]
@@ -335,7 +335,7 @@ def test_a_plain_text_of_another_encoding(write):
     table = read_table(path, plain=True)
     assert table.data.column("text").to_pylist() == ["d\u00e4"]
     assert "a.txt is not UTF-8, and is read as cp1252" in table.notes[0]
-    with pytest.raises(TableError, match=r"b\.txt, line 1: the byte 0x81 is no UTF-8"):
+    with pytest.raises(TableError, match=r"b\.txt, line 1: the byte 0x81 is not UTF-8"):
         read_table(write(b"d\x81", "b.txt"), plain=True)
     assert columns(path, plain=True, encoding="latin-1")["text"] == ["d\u00e4"]
 

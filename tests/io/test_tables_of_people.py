@@ -306,7 +306,7 @@ def test_objects_within_objects_are_columns(tmp_path):
 def test_bad_items_of_a_list_can_be_left_out(tmp_path):
     path = tmp_path / "a.json"
     path.write_text('[{"a": 1}, 3, {"a": 2}]', encoding="utf-8")
-    with pytest.raises(TableError, match="row 2: a JSON number and no object"):
+    with pytest.raises(TableError, match="row 2: a JSON number and not an object"):
         read_table(path)
     assert read_table(path, skip_bad=True).data.to_pydict() == {"a": [1, 2]}
 

@@ -17,7 +17,7 @@ except ImportError:  # Windows
 HAS_LOCKS = fcntl is not None
 NAME = ".coem-lock"
 TRIES = 100  # to lock a folder that others remove all the time
-# Ways of opening what may be anything: no link is followed, and nobody is waited for.
+# Flags to open a path of any kind: follow no link, and do not wait for a writer.
 CAREFULLY = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY"))
 
 
@@ -27,7 +27,7 @@ def lock(file: int | FileIO) -> bool:
     Raises
     ------
     BlockingIOError
-        If somebody else holds the lock.
+        If another process holds the lock.
     """
     if fcntl is None:
         return False
@@ -41,7 +41,7 @@ def lock(file: int | FileIO) -> bool:
 
 
 class LockFile(FileIO):
-    """A file that is closed when nobody has it any more, without a warning.
+    """A file that is closed without a warning once no object refers to it.
 
     No function of Python may do that: Ctrl-C would be lost in it.
     """
@@ -67,7 +67,7 @@ class FolderLock:
         Raises
         ------
         ValueError
-            If somebody else holds the lock, or the file of the lock is none of ours.
+            If another process holds the lock, or the file of that name is not a lock of coem.
         """
         was_made, why = False, ""
         for _ in range(TRIES):
@@ -138,7 +138,7 @@ class FolderLock:
 
     def _strange(self) -> ValueError:
         return ValueError(
-            f"{self.path} is no regular file, and the lock of the checkpoint is to have this name; "
+            f"{self.path} is not a regular file, and the checkpoint needs this name for its lock; "
             "delete it, or choose another checkpoint folder"
         )
 

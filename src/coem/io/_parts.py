@@ -22,7 +22,7 @@ PART, OLD = "part", "old"  # what becomes a file or a folder, and what was one
 
 
 def beside(target: Path, kind: str) -> Path:
-    """Return a name that nobody else has, in the same folder, so that a rename is enough."""
+    """Return an unused name in the same folder, so that a rename is enough."""
     token = f"{os.getpid()}-{secrets.token_hex(4)}"
     return target.parent / f".{stem_of(target.name)}.{token}.{kind}"
 
@@ -59,7 +59,7 @@ def part_of(target: Path, *, folder: bool) -> Iterator[Path]:
 def _claimed(target: Path, folder: bool, held: ExitStack) -> Path:
     """Return a part that is locked.
 
-    Before it is, it looks as if a killed process had left it, and somebody may clear it away.
+    Before it is, it looks as if a killed process had left it, and another process may remove it.
     """
     while True:
         part = beside(target, PART)

@@ -52,7 +52,7 @@ def _renameat2() -> Any:
 
 
 def _move(new: Path, target: Path) -> None:
-    """Move what is there out of the way, and `new` in."""
+    """Move an existing `target` away, and `new` to its place."""
     old = beside(target, OLD)
     with ExitStack() as held:
         with suppress(OSError):

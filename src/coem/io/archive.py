@@ -39,7 +39,7 @@ _one_parser = threading.Lock()
 
 
 class ArchiveError(ValueError):
-    """A file is no archive, or damaged."""
+    """A file is not an archive, or is damaged."""
 
 
 # -- write --------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ class ArchiveError(ValueError):
 def write_archive(
     path: Path, meta: Mapping[str, Any], arrays: Mapping[str, Array], *, name: str = META
 ) -> None:
-    """Write a JSON document and named arrays to `path`, in place of what is there.
+    """Write a JSON document and named arrays to `path`, and replace an existing file.
 
     `name` is that of the document. See `coem.io.whole.new_file` for what happens if the machine
     stops.
@@ -105,7 +105,7 @@ def read_archive(path: Path, *, name: str = META) -> tuple[dict[str, Any], dict[
     FileNotFoundError, PermissionError
         If there is no such file, or it may not be read.
     ArchiveError
-        If the file is damaged or no archive.
+        If the file is damaged or not an archive.
     """
     with _opened(path, name) as (archive, members):
         meta, found = _read_meta(archive, members[name])
@@ -152,7 +152,7 @@ def _opened(path: Path, name: str) -> Iterator[tuple[zipfile.ZipFile, dict[str, 
     """Open an archive whose members are plain, different and no larger than the file."""
     try:
         if is_special(path):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         with _Careful(io.FileIO(path)) as file, zipfile.ZipFile(file) as archive:
             file.most = None
             members = {info.filename: info for info in archive.infolist()}
@@ -171,7 +171,7 @@ def _opened(path: Path, name: str) -> Iterator[tuple[zipfile.ZipFile, dict[str, 
         raise
     except Exception as error:  # whatever the bytes of a stranger make the libraries say
         reason = str(error) or type(error).__name__
-        raise ArchiveError(f"{path} is damaged or no archive of coem: {reason}") from error
+        raise ArchiveError(f"{path} is damaged or not an archive of coem: {reason}") from error
 
 
 def _read_meta(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[dict[str, Any], str]:
@@ -181,7 +181,7 @@ def _read_meta(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[dict[st
     _check_values(content, info.filename)
     meta = json.loads(content.decode())  # as bytes it may be UTF-16, whose quotes are others
     if not isinstance(meta, dict):
-        raise ValueError(f"{info.filename} is no object")
+        raise ValueError(f"{info.filename} is not a JSON object")
     return meta, hashlib.sha256(content).hexdigest()
 
 
@@ -224,7 +224,7 @@ def _read_sums(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo])
 def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[Array, str]:
     """Return an array and the digest of its member."""
     if not info.filename.endswith(".npy"):
-        raise ValueError(f"{info.filename} is no plain array")
+        raise ValueError(f"{info.filename} is not a plain array")
     memory, digest = np.empty(info.file_size, np.uint8), hashlib.sha256()
     with archive.open(info) as member:
         for start in range(0, len(memory), CHUNK):

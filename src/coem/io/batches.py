@@ -42,8 +42,8 @@ class LineSource:
     skip_bad : bool, default=False
         Leave out rows that cannot be read.
     grows : bool, default=False
-        Somebody may be writing to the file: a last row that may not be whole is left to a later
-        call.
+        Another program may be writing to the file: a last row that may not be whole is left to a
+        later call.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class LineSource:
     def _said_left(self, row: int) -> str:
         """Say that the last row is left to the next call, and what to do if a quote is the cause.
 
-        Somebody may be about to write the end of a quote, so that none is bad in a file that grows.
+        Another program may write the end of the quote later. No quote is bad in a file that grows.
         """
         n_after = self._n_open - 1
         if n_after < 1:
@@ -106,7 +106,7 @@ class LineSource:
         hint = ", or hand the file in as standard input (-)" if self._skip_bad else ""
         return (
             f"{self.source}, row {row}: {OPEN} so far; the row and {said} are left to the next "
-            f"call; if nobody writes its end, close it{hint}"
+            f"call; if the end of the quote is missing, close it{hint}"
         )
 
     def _next(self) -> Record | None:

@@ -104,12 +104,12 @@ class Checkpoint(Kept, Generic[Theta]):
 
     def keep_coupling(self, number: int, links: Sequence[Mapping[str, Any]]) -> None:
         """Write the transitions of a coupling, and remove the files of phases before it."""
-        told: list[dict[str, Any]] = []
+        saved: list[dict[str, Any]] = []
         arrays: dict[str, Array] = {}
         for i, link in enumerate(links):
-            told.append({n: v for n, v in link.items() if not isinstance(v, np.ndarray)})
+            saved.append({n: v for n, v in link.items() if not isinstance(v, np.ndarray)})
             arrays |= {f"{i}.{n}": v for n, v in link.items() if isinstance(v, np.ndarray)}
-        self.write(self._coupling(number), {"fit": self.fingerprint, "links": told}, arrays)
+        self.write(self._coupling(number), {"fit": self.fingerprint, "links": saved}, arrays)
         if self._all_in(number) and all(self._coupling(i).exists() for i in range(number)):
             for path, phase in self._files():
                 if phase < number:
@@ -190,7 +190,7 @@ class Checkpoint(Kept, Generic[Theta]):
         """Return what the run brought with it to the phase."""
         earlier, notes = meta["earlier"], meta["notes"]
         if not isinstance(notes, dict):
-            raise TypeError("its notes are no object")
+            raise TypeError("its notes are not a JSON object")
         tables = {str(name): self._unpack(f"table.{name}", arrays) for name in meta["tables"]}
         history, fell = self._rounds(earlier["rounds"]), _number(earlier["fell"])
         return Before(history, fell, notes, tables, _named("array", arrays))
@@ -280,7 +280,7 @@ def _round(t: int, record: dict[str, Any]) -> Round:
 
 
 def _number(value: Any) -> Any:
-    """Return a number as it is, and refuse what is none."""
+    """Return `value` unchanged; raise unless it is a number."""
     if not isinstance(value, int | float):
         raise TypeError(f"a {type(value).__name__} is in the place of a number")
     float(value)  # an int may be too large for the sums to come

@@ -137,7 +137,7 @@ class Encoder:
         return {"object": [entry.name, state]}
 
     def _fields(self, entry: Entry, parts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parts as JSON, but for those that a file cannot hold and can do without."""
+        """Return the parts as JSON, without optional parts that a file cannot hold."""
         state = {}
         for name, part in parts.items():
             if name not in entry.skip:
@@ -193,7 +193,7 @@ def _fits(numbers: Collection[Any]) -> bool:
 
 
 def _scattered(value: Array) -> bool:
-    """Tell if an array is no one piece of memory by rows or by columns."""
+    """Return whether an array is contiguous neither by rows nor by columns."""
     return not (value.flags.c_contiguous or value.flags.f_contiguous)
 
 

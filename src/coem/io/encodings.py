@@ -16,7 +16,7 @@ BOMS = (
     (b"\xfe\xff", "utf-16-be"),
 )
 TRY = "give its encoding, such as cp1252 (--encoding cp1252, encoding='cp1252')"
-NUL = f"a NUL byte: the file is no text, or in UTF-16; {TRY}"
+NUL = f"a NUL byte: the file is not text, or is in UTF-16; {TRY}"
 WINDOWS = "cp1252"  # Latin-1 is a part of it
 FOREIGN = 0.3  # of the letters are beyond ASCII: no language in Latin letters has so many
 FEW = 10  # letters beyond ASCII tell nothing of the alphabet
@@ -27,7 +27,7 @@ BAD, GOOD = re.compile("[\udc80-\udcff]"), re.compile("[^\x00-\x7f\udc80-\udcff]
 
 
 class NoText(TableError):
-    """A source as a whole is no text of its encoding."""
+    """A source cannot be read in its encoding."""
 
     def __init__(self, source: str, row: int, reason: str) -> None:
         super().__init__(f"{source}, row {row}: {reason}")
@@ -36,7 +36,7 @@ class NoText(TableError):
 
 @dataclass(frozen=True)
 class Text:
-    """Text in UTF-8, lines ending in a line feed, and the first place where it is none."""
+    """Text in UTF-8, lines ending in a line feed, and the first place that is not UTF-8."""
 
     data: bytes
     flaw: tuple[int, str] | None = None
@@ -78,13 +78,13 @@ def said_of(text: Any, source: str) -> list[str]:
 
 
 def _recode(data: bytes, encoding: str, source: str) -> bytes:
-    """Return data as UTF-8; bytes that are none in the encoding stay what they are."""
+    """Return data as UTF-8; bytes that are invalid in the encoding stay unchanged."""
     try:
         text = data.decode(encoding, "surrogateescape")
         return text.removeprefix("\ufeff").encode("utf-8", "surrogateescape")
     except UnicodeDecodeError as error:
         row = data.count(b"\n", 0, error.start) + 1
-        reason = f"the bytes are no {encoding.upper()} ({error.reason}); {TRY}"
+        reason = f"the bytes are not {encoding.upper()} ({error.reason}); {TRY}"
         raise NoText(source, row, reason) from error
     except UnicodeEncodeError as error:
         row = error.object.count("\n", 0, error.start) + 1
@@ -112,7 +112,7 @@ def guess_wide(data: bytes) -> str | None:
 
 
 def _is_windows(data: bytes) -> bool:
-    """Return whether bytes that are no UTF-8 seem to be text of Western Europe.
+    """Return whether bytes that are not UTF-8 seem to be text of Western Europe.
 
     They are not if most bytes beyond ASCII are good UTF-8, which is damaged then; if there are
     control characters; or if so many letters are beyond ASCII that the alphabet is another one.
@@ -123,7 +123,7 @@ def _is_windows(data: bytes) -> bool:
 
 
 class Signs:
-    """What bytes that are no UTF-8 have in them, counted one part after the other."""
+    """Counts of the kinds of bytes in data that is not UTF-8, added part by part."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
@@ -148,7 +148,7 @@ class Signs:
 
 
 def _first_flaw(data: bytes, encoding: str | None) -> tuple[int, str] | None:
-    """Return the row and the reason of the first byte that is no text."""
+    """Return the row and the reason of the first byte that is not text."""
     places = []
     try:
         data.decode("utf-8")
@@ -165,7 +165,7 @@ def _first_flaw(data: bytes, encoding: str | None) -> tuple[int, str] | None:
 
 def no_text(byte: int, encoding: str | None) -> str:
     """Return what is wrong with a byte."""
-    return f"the byte {byte:#04x} is no {'UTF-8' if encoding is None else encoding}; {TRY}"
+    return f"the byte {byte:#04x} is not {'UTF-8' if encoding is None else encoding}; {TRY}"
 
 
 def flaw_of(text: str) -> str | None:
@@ -175,5 +175,5 @@ def flaw_of(text: str) -> str | None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return f"bytes that are no UTF-8; {TRY}"
+        return f"bytes that are not UTF-8; {TRY}"
     return None

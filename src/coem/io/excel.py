@@ -56,7 +56,7 @@ def _read_sheet(content: Content, sheet: str | None) -> tuple[list[Any], str, li
     try:
         _check_size(content)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about styles and rules, which are no matter here
+            warnings.simplefilter("ignore")  # about styles and rules, which do not matter here
             book = openpyxl.load_workbook(io.BytesIO(content.data), read_only=True, data_only=True)
             names = [found.title for found in book.worksheets]
             if sheet is None:
@@ -72,8 +72,8 @@ def _read_sheet(content: Content, sheet: str | None) -> tuple[list[Any], str, li
     except BROKEN as error:
         why = " ".join(str(error).split())[:120] or type(error).__name__
         raise TableError(
-            f"{content.source} is no Excel workbook, or damaged ({why}); save it again as .xlsx "
-            "or .csv"
+            f"{content.source} is not an Excel workbook, or is damaged ({why}); save it again as "
+            ".xlsx or .csv"
         ) from error
     return rows, name, names
 

@@ -52,8 +52,8 @@ def spelt(value: Any, above: tuple[int, ...] = ()) -> str:
     it carries; the variables of its module are not looked at. A class or a module counts by its
     name, a table by its entries, and an array by its values, wherever they are kept.
 
-    `above` are the objects that hold this one. A value that holds itself is told by its place
-    among them.
+    `above` are the objects that hold this one. A value that holds itself is written as its
+    place among them.
     """
     if id(value) in above:
         return f"^{above.index(id(value))}"

@@ -165,11 +165,11 @@ def _said(guessed: Counter[str]) -> list[str]:
         for name, n in guessed.most_common()
     )
     advice = "if letters look wrong, give the encoding (--encoding, encoding=)"
-    return [f"no UTF-8: {which}; {advice}"] if guessed else []
+    return [f"not UTF-8: {which}; {advice}"] if guessed else []
 
 
 def as_text(name: Path) -> str:
-    """Return a name as text, with escapes for bytes that are none: different names stay so."""
+    """Return a name as text, with escapes for invalid bytes, so that different names differ."""
     return os.fsencode(name.as_posix()).decode("utf-8", "backslashreplace")
 
 

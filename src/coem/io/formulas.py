@@ -6,13 +6,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 # What a formula begins with, also in the wide letters of East Asia; some programs skip the blanks
-# before it. A number is none (-3.5, +1e6, -1,234.50 %), nor is a sign alone.
+# before it. A number is not a formula (-3.5, +1e6, -1,234.50 %), nor is a sign alone.
 FORMULA = r"^(?:[\t\r\n]|\s*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
 NUMBER = r"^\s*(?:[-+]?(?:\d[\d.,]*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?|[-+=@])\s*$"
 
 
 def are_formulas(column: Any) -> Any:
-    """Return which cells of a column of text a spreadsheet would run; a null is none."""
+    """Return which cells of a column of text a spreadsheet would run; a null is not one."""
     begins = pc.match_substring_regex(column, FORMULA)
     return pc.fill_null(pc.and_not(begins, pc.match_substring_regex(column, NUMBER)), False)
 
@@ -20,7 +20,7 @@ def are_formulas(column: Any) -> Any:
 def n_formulas(data: Any) -> int:
     """Return how many cells of a CSV of a `pyarrow.Table` a spreadsheet would run.
 
-    The names of columns are cells of their own. Lists are none: they are JSON, which begins with a
+    The names of columns count as cells. A list is not a formula: it is JSON, which begins with a
     bracket.
     """
     names = pa.array(data.column_names, pa.string())
@@ -51,7 +51,7 @@ def as_they_were(column: Any) -> Any:
 
 
 def _are_quotable(column: Any) -> Any:
-    """Return which cells are formulas but for apostrophes before them."""
+    """Return which cells are formulas if the apostrophes before them are removed."""
     return are_formulas(pc.utf8_ltrim(column, "'"))
 
 

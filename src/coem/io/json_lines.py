@@ -184,7 +184,7 @@ def is_deeper(value: Any, most: int) -> bool:
 def _as_record(value: Any) -> Any:
     """Return an object, or what is wrong with it."""
     if not isinstance(value, dict):
-        return f"a JSON {_kind(value)} and no object {{...}} of names and values"
+        return f"a JSON {_kind(value)} and not an object {{...}} of names and values"
     return value
 
 

@@ -36,7 +36,7 @@ _in_trouble: set[Path] = set()  # folders that cannot be written, about which th
 
 @dataclass(frozen=True)
 class Part(os.PathLike[str]):
-    """The folder of a part of some work. Whoever does all of the work locks and removes it.
+    """The folder of a part of some work. The caller that does all of the work locks and removes it.
 
     Parameters
     ----------
@@ -150,15 +150,15 @@ class Kept:
         """Return in words how the work of a plan differs from this."""
         if meta.get("schema") != SCHEMA:
             return "of another version of coem"
-        told, theirs = [], meta.get("settings")
+        changes, theirs = [], meta.get("settings")
         theirs = theirs if isinstance(theirs, dict) else {}
         for name, (digest, text) in self.settings.items():
             before, shown = _setting(theirs.get(name, ("", "not there")), text)
             if before != digest:
                 other = text != shown
-                told.append(f"{name} was {shown} and is {text}" if other else f"other {name}")
-        if told:
-            return ", ".join(told)
+                changes.append(f"{name} was {shown} and is {text}" if other else f"other {name}")
+        if changes:
+            return ", ".join(changes)
         return (
             "other seeds" if meta.get("fit") == self.fingerprint else "other data or another init"
         )
@@ -188,7 +188,7 @@ class Kept:
             return
         sweep(self.folder)
         self._lock.release()
-        with suppress(OSError):  # files of others are in it, or somebody else was faster
+        with suppress(OSError):  # files of others are in it, or another process was faster
             self.folder.rmdir()
 
     # -- parts -------------------------------------------------------------------------------

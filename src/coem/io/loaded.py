@@ -1,7 +1,7 @@
 """Checks of models that were read from a file.
 
-The digests in a file reveal damage, but not who wrote it. These checks refuse a file that was not
-written by `save`.
+The digests in a file reveal damage, but not the author of the file. These checks refuse a file
+that was not written by `save`.
 """
 
 from collections.abc import Iterable

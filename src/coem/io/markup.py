@@ -72,7 +72,7 @@ def markdown_text(content: str) -> str:
 
 
 def _without_comments(content: str) -> str:
-    """Return Markdown with a blank for each comment; one without an end is none."""
+    """Return Markdown with a blank for each comment; one without an end is kept."""
     parts, at = [], 0
     while (begin := content.find("<!--", at)) >= 0 and (end := content.find("-->", begin)) >= 0:
         parts.append(content[at:begin])

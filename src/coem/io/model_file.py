@@ -20,8 +20,8 @@ FORMAT = "coem model"
 SCHEMA = 2  # 1 has no "index"
 MOST = 1000  # schemas of any later version
 MODEL = "model.json"
-TOLD = {"versions": dict, "summary": dict, "extra": dict, "left_out": list}
-LONGEST = 300  # characters of what is said about a damaged file
+FIELDS = {"versions": dict, "summary": dict, "extra": dict, "left_out": list}
+LONGEST = 300  # characters of the description of the damage to a file
 
 Path_ = str | os.PathLike[str]
 
@@ -30,7 +30,9 @@ class Saves:
     """Gives an estimator the method `save`; its class has to be registered besides."""
 
     def save(self, path: Path_, *, extra: Any = None, fingerprint: str | None = None) -> None:
-        """Write the model to a file, whole or not at all, in place of what is there.
+        """Write the model to a file, and replace an existing file.
+
+        The file is written completely or not at all.
 
         `coem.load` reads it. Nothing is pickled, and predictions are the same to the last bit.
 
@@ -56,7 +58,7 @@ def write_model(
     except RecursionError as error:
         raise ModelFileError(f"{type(model).__name__} holds itself, or is too deep") from error
     if not isinstance(encoded, dict) or "object" not in encoded:
-        raise ModelFileError(f"a {type(model).__name__} is no model that can be saved")
+        raise ModelFileError(f"a {type(model).__name__} cannot be saved as a model")
     meta = {
         "format": FORMAT,
         "schema": SCHEMA,
@@ -80,7 +82,7 @@ def read_model(
         return Decoder(arrays, fill, trust_patterns=trust_patterns).decode(meta["model"])
     except UntrustedPattern as error:
         raise UntrustedPattern(
-            f"{path}: {error}; if you trust whoever wrote the file, load it with "
+            f"{path}: {error}; if you trust the author of the file, load it with "
             "coem.load(path, trust_patterns=True); predict, explain and serve take --trust-patterns"
         ) from None
     except (ModelFileError, FileNotFoundError, PermissionError):
@@ -129,9 +131,9 @@ def read_info(path: Path_) -> ModelInfo:
     try:
         meta = read_meta(Path(path), name=MODEL)
         _check(meta, path)
-        _check_told(meta)
-        told = {name: meta[name] for name in (*TOLD, "fingerprint")}
-        return ModelInfo(str(path), os.path.getsize(path), meta["schema"], **told)
+        _check_fields(meta)
+        fields = {name: meta[name] for name in (*FIELDS, "fingerprint")}
+        return ModelInfo(str(path), os.path.getsize(path), meta["schema"], **fields)
     except (ModelFileError, FileNotFoundError, PermissionError):
         raise
     except ArchiveError as error:
@@ -154,27 +156,27 @@ def _check(meta: Mapping[str, Any], path: Path_) -> None:
         )
 
 
-def _check_told(meta: Mapping[str, Any]) -> None:
+def _check_fields(meta: Mapping[str, Any]) -> None:
     """Refuse a document that says something else of a model than `write_model` does."""
-    for name, kind in TOLD.items():
+    for name, kind in FIELDS.items():
         if not isinstance(meta[name], kind):
-            raise ValueError(f"its {name} is no {kind.__name__}")
+            raise ValueError(f"its {name} is not a {kind.__name__}")
     if not is_texts(meta["versions"].values()) or "coem" not in meta["versions"]:
-        raise ValueError("its versions are none")
+        raise ValueError("its versions are not valid")
     steps = meta["summary"].get("steps", [])
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
-        raise ValueError("its summary has steps that are none")
+        raise ValueError("its summary has steps that are not valid")
     if not is_texts(meta["left_out"]):
-        raise ValueError("its left_out has names that are none")
+        raise ValueError("its left_out is not a list of names")
     if not isinstance(meta["fingerprint"], str | None):
-        raise ValueError("its fingerprint is no text")
+        raise ValueError("its fingerprint is not text")
 
 
 def _damaged(path: Path_, reason: BaseException | None) -> ModelFileError:
     said = f"lacks {reason}" if isinstance(reason, KeyError) else str(reason)
     said = " ".join(said[:LONGEST].split()) or type(reason).__name__
     return ModelFileError(
-        f"{path} is damaged, or no model file of coem: {said}; save the model again"
+        f"{path} is damaged, or is not a model file of coem: {said}; save the model again"
     )
 
 

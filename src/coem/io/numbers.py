@@ -26,7 +26,7 @@ GROUPED = rf"^[-+]?\d{{1,3}}([.,{SPACES}]\d{{3}})+"
 SHORT = (
     rf"^[-+]?\d{{1,2}}[.,{SPACES}]\d{{3}}"  # lists of numbers have no such first one, in the end
 )
-PADDED = r"^[-+]?0\d"  # an identifier with zeros in front is no number
+PADDED = r"^[-+]?0\d"  # an identifier with zeros in front is not a number
 INTEGER = r"^[-+]?\d+$"
 MONEY = r"[€$£]|EUR|USD|CHF|GBP"
 UNIT = rf"^(?P<sign>[-+]?)(?P<before>{MONEY})?\s?(?P<number>[-+\d.,].*?)\s?(?P<after>{MONEY}|%)?$"
@@ -86,7 +86,7 @@ def read_cells(
     found = {name: own for name, own in cells.items() if own is not None}
     sure = {next(iter(own.styles)) for own in found.values() if len(own.styles) == 1}
     usual = "comma" if sure == {"comma"} or (commas and "point" not in sure) else "point"
-    styles = {name: _style_of(own, usual, told="comma" in sure) for name, own in found.items()}
+    styles = {name: _style_of(own, usual, known="comma" in sure) for name, own in found.items()}
     return found, styles
 
 
@@ -145,7 +145,7 @@ def _without_unit(cells: Any) -> Any:
 
 
 def has_brackets(cells: Any) -> bool:
-    """Return whether "(1)" is a negative number: if all cells are like that, it is no number."""
+    """Return whether "(1)" is a negative number: not if all cells are like that."""
     return not all_match(pc.replace_substring(cells, "\u2212", "-"), NEGATIVE)
 
 
@@ -159,11 +159,11 @@ def parts_of(cells: Any, *, brackets: bool) -> list[Any]:
     return [pc.if_else(gone, None, pc.struct_field(parts, i)) for i in range(4)]
 
 
-def _style_of(cells: Cells, usual: str, *, told: bool) -> str:
-    """Return the style in which to read a column; `told` if another one has decimal commas."""
+def _style_of(cells: Cells, usual: str, *, known: bool) -> str:
+    """Return the style in which to read a column; `known` if another one has decimal commas."""
     if len(cells.styles) == 1 or not cells.is_ambiguous:
         return "point" if "point" in cells.styles else "comma"
-    if all_match(cells.bare, PLAIN) and not told:
+    if all_match(cells.bare, PLAIN) and not known:
         return "point"  # 1.234 is what programs write
     return usual
 

@@ -140,8 +140,8 @@ class TrafficPacking:
 class SpherePacking:
     """The arrays of spherical k-means.
 
-    `widths` and `dtypes` are those of the views. In memory, concept vectors may be told by the
-    clusters of the `n_rows` rows; in a corpus, for which `n_rows` is None, they are arrays.
+    `widths` and `dtypes` are those of the views. In memory, concept vectors may be stored as
+    the clusters of the `n_rows` rows; in a corpus, where `n_rows` is None, they are arrays.
     """
 
     n_clusters: int

@@ -15,7 +15,7 @@ import pyarrow.parquet as parquet
 from coem.io.parquet_footer import n_values
 from coem.io.unpacking import ROW, TooLarge, most_unpacked
 
-ROWS = 1 << 13  # that are read at once: codes are found by a hash that anybody can know
+ROWS = 1 << 13  # that are read at once: codes are found by a hash that is publicly known
 FEW = 1 << 8  # the same of a file with maps, whose texts Arrow cannot read as codes
 FINE = "[ns"  # in the names of types of Arrow with nanoseconds
 ITEM = 8  # bytes of a number, of the place of a text

@@ -1,8 +1,8 @@
 """How many values the column chunks of a Parquet file have, read from its footer.
 
-Whoever asks pyarrow for the metadata of a damaged chunk ends the process: an error of the C++
-library leaves through a method that is declared to raise none (pyarrow 26). So the few numbers that
-are needed are read here. The footer is in the compact protocol of Thrift
+To ask pyarrow for the metadata of a damaged chunk can end the process: the C++ library raises an
+error in a method that is declared to raise none (pyarrow 26). So the few numbers that are needed
+are read here. The footer is in the compact protocol of Thrift
 (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md).
 """
 
@@ -53,7 +53,7 @@ class Compact:
         return found
 
     def _value(self, kind: int, kept: dict[int, Any]) -> Any:
-        """Return a value, or None if it is of a type that nobody asks for."""
+        """Return a value, or None if its type is not needed."""
         if kind == STRUCT:
             return self.struct(kept)
         if kind in (LIST, SET):

@@ -1,10 +1,10 @@
-"""Which patterns of words in a file may be used although nobody knows who wrote them.
+"""Which patterns of words in a file are safe to use if you do not know the author of the file.
 
 Python's `re` has no limit of time, and a short pattern can take for ever: ``(a+)+b``. A *plain*
 pattern cannot. It is a row of characters or kinds of characters, of which the last alone may be
 repeated, with a word boundary before it, or before and after it. There is nothing to go back to:
-what is repeated last either suffices or does not, and what lies behind its end is no beginning of
-another word. So it takes a time proportional to the text.
+what is repeated last either suffices or does not, and what lies behind its end is not the
+beginning of another word. So it takes a time proportional to the text.
 
 N-grams take a time proportional to the text if they are short. A text has about as many of each
 length as it has words: those of all lengths together are as long as its cube.

@@ -173,7 +173,7 @@ def ends_row(line: bytes, delimiter: str, *, quoted: bool) -> bool:
 
 
 def reason_of(error: csv.Error) -> str:
-    """Return what is wrong with a row, for people who do not call the reader themselves."""
+    """Return what is wrong with a row, in terms of the file and not of the reader."""
     if "new-line character" in str(error):
         return "a carriage return in a cell that is not quoted"
     return str(error)

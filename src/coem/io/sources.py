@@ -27,7 +27,7 @@ MAGIC = {
 }
 PACKED = (".gz", ".zst")
 FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)  # a disk
-NAMES = (errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)  # what is wrong is no content
+NAMES = (errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)  # errors of the path, not of the content
 WHOLE = (".json", ".parquet", ".xlsx")  # no tables of lines
 
 
@@ -141,7 +141,7 @@ def _short(error: BaseException) -> str:
 
 
 def _read(file: Any, source: str, suffix: str, max_line: int | None, first: bytes = b"") -> Content:
-    """Read everything, but for a line that is longer than it may be."""
+    """Read everything; raise if a line is too long."""
     digest, parts, length, n_lines = hashlib.sha256(), [], 0, 0
     size = CHUNK if max_line is None else min(CHUNK, max_line)
     part = first or file.read(size)
@@ -154,7 +154,7 @@ def _read(file: Any, source: str, suffix: str, max_line: int | None, first: byte
             if length + (len(part) if head < 0 else head) > max_line:
                 raise TableError(
                     f"{source}, row {n_lines + 1}: the line has more than {max_line:,} bytes; it "
-                    "is no table of documents (in Python, max_line sets the limit)"
+                    "is not a table of documents (in Python, max_line sets the limit)"
                 )
             length = length + len(part) if head < 0 else len(part) - tail - 1
             n_lines += part.count(b"\n")

@@ -250,7 +250,7 @@ class _JsonPart:
 
 
 class _ParquetPart:
-    bad: Bad = []  # noqa: RUF012, nobody adds to it
+    bad: Bad = []  # noqa: RUF012, never changed
     first = 1
     notes: list[str] = []  # noqa: RUF012
     nothing = ()

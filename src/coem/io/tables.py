@@ -101,8 +101,8 @@ def read_table(
         files (columns `id`, `text` and `label`, the first sub-folder); or ``"-"`` for standard
         input.
     encoding : str, optional
-        Of the text. Otherwise what the byte order mark says, or UTF-8. If it is none of that,
-        UTF-16 or cp1252 is guessed, and `notes` says so.
+        The encoding of the text. By default what the byte order mark says, or UTF-8. If the text
+        is not UTF-8, UTF-16 or cp1252 is guessed, and `notes` says so.
     skip_bad : bool, default=False
         Leave out rows that cannot be read, and list them in `bad`.
     delimiter : str, optional
@@ -216,7 +216,7 @@ def _read_parquet(content: Content) -> Any:
         parts = [*read_batches(file, content.n_packed)]
     except TooLarge as error:
         raise TableError(f"{source} {error}") from error
-    except (pa.ArrowException, OSError, ValueError) as error:  # also names that are no UTF-8
+    except (pa.ArrowException, OSError, ValueError) as error:  # also names that are not UTF-8
         raise TableError(no_parquet(source, error)) from error
     check_unique(names, source)
     check_short(names, source, "shorten it")
@@ -230,7 +230,7 @@ def _read_parquet(content: Content) -> Any:
 def no_parquet(source: str, error: Exception) -> str:
     """Say what is wrong with a parquet file."""
     reason = " ".join(str(error).split())[:120]
-    return f"{source} is no parquet file, or damaged ({reason}); write it again"
+    return f"{source} is not a parquet file, or is damaged ({reason}); write it again"
 
 
 def check_times(data: Any, source: str) -> None:
@@ -286,7 +286,9 @@ def _read_plain(content: Content, name: str, encoding: str | None) -> Table:
 
 
 def write_table(data: Any, path: str | os.PathLike[str], *, safe: bool = False) -> None:
-    """Write a `pyarrow.Table` to a file, whole or not at all, in place of what is there.
+    """Write a `pyarrow.Table` to a file, and replace an existing file.
+
+    The file is written completely or not at all.
 
     Parameters
     ----------
@@ -297,7 +299,7 @@ def write_table(data: Any, path: str | os.PathLike[str], *, safe: bool = False) 
         ``.gz`` or ``.zst``.
     safe : bool, default=False
         Put an apostrophe before cells of a CSV that a spreadsheet would run as formulas. Numbers
-        are none. Formulas that have apostrophes get one more: whoever takes one off has the cell.
+        stay unchanged. Formulas that have apostrophes get one more: take one off to get the cell.
 
     Raises
     ------

@@ -39,7 +39,7 @@ class PlainText:
     def open(self, place: int | None = None) -> BinaryIO:
         """Open the file at a byte, or at its beginning."""
         with explained(self.source):
-            file = open(self.path, "rb")  # noqa: SIM115, whoever asks closes it
+            file = open(self.path, "rb")  # noqa: SIM115, the caller closes it
             file.seek(self.start if place is None else place)
             return file
 
@@ -187,14 +187,14 @@ def _check_line(part: bytes, length: int, n_lines: int, source: str, max_line: i
     # No longer than `max_line`, a part can hold no such line between two ends of lines.
     if length + (len(part) if head < 0 else head) > max_line:
         raise TableError(
-            f"{source}, row {n_lines + 1}: the line has more than {max_line:,} bytes; it is no "
-            "table of documents (in Python, max_line sets the limit)"
+            f"{source}, row {n_lines + 1}: the line has more than {max_line:,} bytes; it is not "
+            "a table of documents (in Python, max_line sets the limit)"
         )
     return length + len(part) if head < 0 else len(part) - tail - 1
 
 
 class _Flaws:
-    """Finds the first byte that is no text."""
+    """Finds the first byte that is not text."""
 
     def __init__(self, encoding: str | None) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
@@ -241,7 +241,7 @@ def _seems_windows(found: _Scan, start: int, source: str) -> bool:
 def _recoded(
     path: Path, place: Path, named: str, source: str, start: int, encoding: str | None
 ) -> _Scan:
-    """Write a file as UTF-8; bytes that are none in the encoding stay what they are."""
+    """Write a file as UTF-8; bytes that are invalid in the encoding stay unchanged."""
     place = place.with_suffix(f"{place.suffix}.utf-8")
     try:
         decoder = codecs.getincrementaldecoder(named)("surrogateescape")
@@ -280,7 +280,7 @@ def _decoded(decoder: Any, part: bytes, named: str, source: str, n_lines: int) -
         lines = n_lines
         with suppress(UnicodeDecodeError):
             lines += error.object[: error.start].decode(named, "replace").count("\n")
-        reason = f"the bytes are no {named.upper()} ({error.reason}); {TRY}"
+        reason = f"the bytes are not {named.upper()} ({error.reason}); {TRY}"
         raise NoText(source, lines + 1, reason) from error
 
 

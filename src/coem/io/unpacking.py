@@ -67,5 +67,5 @@ class TooLarge(Exception):
         most = most_unpacked(packed)
         super().__init__(
             f"{what} more than {most:,} bytes, {most // max(packed, 1):,} times its size of "
-            f"{packed:,} bytes; if it is no trap, unpack it, or save it as .csv, and name that file"
+            f"{packed:,} bytes; if you trust it, unpack it, or save it as .csv, and name that file"
         )

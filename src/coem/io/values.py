@@ -25,7 +25,7 @@ SPARSE = {
 
 
 class ModelFileError(ValueError):
-    """A model cannot be saved, or a file is no model that can be loaded."""
+    """A model cannot be saved, or a file cannot be loaded as a model."""
 
 
 class Absent:

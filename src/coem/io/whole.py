@@ -30,7 +30,7 @@ NO_DESCRIPTOR = (1 << 31) - 1  # more than any system has open
 def new_file(path: Name) -> Iterator[BinaryIO]:
     """Open a file for writing that gets its name once it is complete.
 
-    Whoever opens `path` finds the old content or the new one, also if the machine stops in between.
+    `path` has the old content or the new one at any time, also if the machine stops in between.
     A stream (see `is_stream`) gets all of the content at once, or nothing.
 
     Raises
@@ -90,7 +90,7 @@ def _streamed(path: Name) -> Iterator[BinaryIO]:
 
 
 def _opened(path: Name) -> BinaryIO:
-    """Open what is there for writing; nothing is made, cut off or replaced."""
+    """Open an existing path for writing; do not create, truncate or replace it."""
     number = descriptor_of(path)
     if number is not None:
         return os.fdopen(os.dup(number), "wb")  # which goes on where the descriptor is
@@ -202,7 +202,7 @@ def check_new_folder(
     mark: str | None = None,
     names: Collection[str] | None = None,
 ) -> None:
-    """Raise what `new_folder` would, for those who have work to do before there is a folder."""
+    """Raise what `new_folder` would raise, before any work is done."""
     target = _place(path)
     recover_place(target)
     _check_place(path, target, force, mark, names)

@@ -101,7 +101,7 @@ def place_in(folder: Path, name: str) -> Path:
             "or remove the link"
         )
     if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is no regular file; put there what belongs there, or remove it")
+        raise ValueError(f"{path} is not a regular file; replace it with one, or remove it")
     return path
 
 

@@ -145,7 +145,7 @@ def changed_files(folder: Path, told: dict[str, Any]) -> dict[str, str]:
     for name, was in sorted(told["files"].items()):
         path = folder / name
         if not path.is_file():
-            found[name] = "is no regular file" if is_special(path) else "is gone"
+            found[name] = "is not a regular file" if is_special(path) else "is gone"
         elif digest(path) not in (was, names.files.get(name), names.earlier.get(name)):
             found[name] = "was changed after the run"
     return found
