@@ -155,7 +155,7 @@ def test_a_model_that_moved_or_changed(run, table, tiny, coem):
     before = coem("predict", "out", table).stdout
     tiny.rename("moved")
     told = coem("predict", "out", table, code=1).stderr
-    assert "is no folder that is there" in told
+    assert "is neither a folder" in told
     assert "if it has moved, name it with --encoder" in told
     assert coem("predict", "out", table, "--encoder", "moved").stdout == before
     save_tiny(tiny, TOPICS.values(), seed=1)
@@ -167,7 +167,7 @@ def test_a_model_that_moved_or_changed(run, table, tiny, coem):
 def test_a_run_is_repeated_with_a_model_that_moved(run, tiny, coem, here):
     tiny.rename("moved")
     told = coem("rerun", "out", code=1).stderr
-    assert "is no folder that is there" in told
+    assert "is neither a folder" in told
     assert "if it has moved, name it with --encoder" in told
     assert "the same, to the last bit" in coem("rerun", "out", "--encoder", "moved").stdout
     save_tiny(here / "other", TOPICS.values(), seed=1)
@@ -236,15 +236,15 @@ EMBED = ("--view", "m=body:embed")
         ([*EMBED], "view 'm': sentence vectors need an encoder; name a model with --encoder NAME"),
         (["--encoder", "tiny"], "no view for it; add one with --view meaning=COLUMN:embed"),
         ([*EMBED, "--encoder", "openai:ada"], "write the folder of a saved model, model2vec:NAME"),
-        ([*EMBED, "--encoder", "./nowhere"], "'./nowhere' is no folder that is there"),
-        ([*EMBED, "--encoder", "a/b/c"], "'a/b/c' is no folder that is there"),
-        ([*EMBED, "--encoder", ""], "'' is no folder that is there, and no name of a model"),
+        ([*EMBED, "--encoder", "./nowhere"], "'./nowhere' is neither a folder"),
+        ([*EMBED, "--encoder", "a/b/c"], "'a/b/c' is neither a folder"),
+        ([*EMBED, "--encoder", ""], "'' is neither a folder nor the name of a model"),
         ([*EMBED, "--encoder", "posts.csv"], "is a file; name the folder of a saved model"),
-        ([*EMBED, "--encoder", "empty"], "empty' is no folder of a model: it has no modules.json"),
+        ([*EMBED, "--encoder", "empty"], "empty' is not the folder of a model: it has no"),
         ([*EMBED, "--encoder", "broken"], "broken' cannot be loaded: "),
         ([*EMBED, "--encoder", "code"], "brings code of its own (mine.Layer), which is not run"),
         ([*EMBED, "--encoder", "all-tiny"], "pip install 'coem[sentence-transformers]', or write"),
-        ([*EMBED, "--encoder", "minishlab/none"], "is no folder here, and cannot be downloaded: "),
+        ([*EMBED, "--encoder", "minishlab/none"], "is not a folder, and cannot be downloaded: "),
         (["--view", "m=nobody:embed", "--encoder", "tiny"], "there is no column 'nobody'"),
         (["--view", "m=price:embed", "--encoder", "tiny"], "write --view NAME=price:number"),
         (["--view", "m=title+refs:list:embed", "--encoder", "tiny"], "there is no column"),

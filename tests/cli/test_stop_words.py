@@ -81,7 +81,7 @@ def test_words_are_read_from_a_file(here, coem):
 
 def test_an_unknown_language_is_refused_before_anything_is_read(here, coem):
     error = coem("cluster", "nowhere.csv", "--stop-words", "germn", code=1).stderr
-    assert "--stop-words: there are none for 'germn'; did you mean 'german'?" in error
+    assert "--stop-words: there is no list for 'germn'; did you mean 'german'?" in error
     assert "nowhere" not in error
 
 

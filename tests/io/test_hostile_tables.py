@@ -124,7 +124,7 @@ def test_a_carriage_return_in_a_header(skip_bad, write):  # noqa: F811
     "cell", ["[" + "9" * 401 + "]", "[" * 100_000 + "]" * 100_000, '"12"', '{"1": 2}', "[[1], 2]"]
 )
 def test_vectors_that_are_none(cell):
-    with pytest.raises(ValueError, match=r"row 1: .* is no JSON list of numbers; write \[0\.5"):
+    with pytest.raises(ValueError, match=r"row 1: .* is not a JSON list of numbers; write \[0\.5"):
         TextViews({"v": "v:vector"}).fit({"v": ["[1, 2]", cell]})
 
 
@@ -158,7 +158,7 @@ def test_a_page_in_a_codec_that_is_none(tmp_path):
 def test_dates_that_are_lists():
     from coem.text.dates import read_dates
 
-    with pytest.raises(ValueError, match="2 of 2 values are no dates"):
+    with pytest.raises(ValueError, match="2 of 2 values are not dates"):
         read_dates([["2024-01-01"], {"a": 1}])
 
 

@@ -90,9 +90,9 @@ def test_what_columns_of_rare_types_are_as_views():
     assert words(COLUMNS["unsigned"].cast(pa.uint64()).take([3] * N), "list") == [str(2**63 + 3)]
     halves = pa.array(np.tile([1, 2, 3], N // 3).astype(np.float16))
     assert words(halves, "category") == ["1", "2", "3"]
-    with pytest.raises(ValueError, match="view 'v': column 'd' holds bytes that are no text"):
+    with pytest.raises(ValueError, match="view 'v': column 'd' holds bytes that are not text"):
         words(COLUMNS["bytes"], "category")
-    with pytest.raises(ValueError, match="view 'v': column 'd' holds double and no categories"):
+    with pytest.raises(ValueError, match="view 'v': column 'd' holds double and not categories"):
         words(COLUMNS["infinite"], "category")
 
 

@@ -170,7 +170,7 @@ def test_a_path_of_a_file_names_no_device(device, path):
         views[0][1] = {"path": device}
 
     forge(path, change)
-    with pytest.raises(ValueError, match=f"view 'given': {device} is no file"):
+    with pytest.raises(ValueError, match=f"view 'given': {device} is not a file"):
         coem.load(path).transform(fits.TABLE)
 
 

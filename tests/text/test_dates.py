@@ -65,7 +65,7 @@ def test_a_date_is_read(value, moment):
     ],
 )
 def test_what_is_no_date_is_refused(value):
-    with pytest.raises(ValueError, match="1 of 1 values are no dates"):
+    with pytest.raises(ValueError, match="1 of 1 values are not dates"):
         read_dates([value])
 
 
@@ -85,7 +85,7 @@ def test_an_order_says_whether_the_month_comes_first():
     for order, months in (("dmy", [2, 4]), ("mdy", [1, 3])):
         days = read_dates(doubtful, order).values.astype("M8[D]").tolist()
         assert [day.month for day in days] == months
-    with pytest.raises(ValueError, match="1 of 2 values are no dates: '3/14/2025'"):
+    with pytest.raises(ValueError, match="1 of 2 values are not dates: '3/14/2025'"):
         read_dates(["1/2/2025", "3/14/2025"], "dmy")
     with pytest.raises(ValueError, match="order must be 'dmy', 'mdy' or None, got 'ymd'"):
         read_dates(doubtful, "ymd")
@@ -93,7 +93,7 @@ def test_an_order_says_whether_the_month_comes_first():
 
 def test_what_is_no_date_is_shown_once_each_and_what_to_do():
     values = ["2025-01-01"] * 9 + ["unknown"] * 3 + ["2025-02-30"]
-    message = r"4 of 13 values are no dates: 'unknown', '2025-02-30'; 95% of them must be \(write"
+    message = r"4 of 13 values are not dates: 'unknown', '2025-02-30'; 95% of them must be \(write"
     with pytest.raises(ValueError, match=message):
         read_dates(values)
 

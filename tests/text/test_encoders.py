@@ -113,7 +113,7 @@ def test_sentence_transformers_is_asked_for_arrays_without_a_bar(transformers):
     encoder = NamedEncoder("all-tiny")
     X = TextViews({"m": Embed("text", encoder)}).fit_transform({"text": ["see", "me"]})["m"]
     assert X.tolist() == [[3, 2, 1], [2, 1, 1]]
-    with pytest.raises(ValueError, match=r"no folder here, .* no route to the hub; check the name"):
+    with pytest.raises(ValueError, match=r"not a folder, .* no route to the hub; check the name"):
         NamedEncoder("none-of-it").encode(["a"])
 
 

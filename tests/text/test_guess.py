@@ -250,7 +250,7 @@ def test_categories():
     names = ["b=true", "maker=Bosch", "maker=Miele", "year=1", "year=2"]
     assert both.vocabulary_["m"].tolist() == names
     for bad in ({"maker": [["a"]]}, {"maker": [0.5]}):
-        with pytest.raises(ValueError, match=r"column 'maker' holds .* and no categories"):
+        with pytest.raises(ValueError, match=r"column 'maker' holds .* and not categories"):
             TextViews({"m": "maker:category"}).fit(bad)
     with pytest.warns(UserWarning, match="all of its values differ"):
         TextViews({"m": "x:category"}).fit({"x": [f"n{i}" for i in range(N)]})

@@ -173,13 +173,13 @@ def test_views_may_have_lists_of_their_own():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("germna", "view 'v': stop_words: there are none for 'germna'; did you mean 'german'"),
-        ("de+frnch", "there are none for 'frnch'; did you mean 'french'"),
-        ("klingon", "there are none for 'klingon'. A language has a name or a code"),
+        ("germna", "view 'v': stop_words: there is no list for 'germna'; did you mean 'german'"),
+        ("de+frnch", "there is no list for 'frnch'; did you mean 'french'"),
+        ("klingon", "there is no list for 'klingon'. A language has a name or a code"),
         ("autos", "did you mean 'auto'"),
         ("", "a name is missing; write 'german'"),
         ("german+", "a name is missing; write 'german', or 'german+french' for several"),
-        ("de+none", "there are none for 'none'"),
+        ("de+none", "there is no list for 'none'"),
         (7, "view 'v': stop_words must be None, a language"),
     ],
 )

@@ -137,13 +137,13 @@ BAD_VIEWS = [
     ({"v": "nothing"}, {}, "view 'v': there is no column 'nothing' in the table, which has 'id'"),
     ({"v": "refs:lists"}, {}, "no column 'refs:lists' .kinds are text, list"),
     ({"v": ["text", "missing"]}, {}, "view 'v': there is no column 'missing'"),
-    ({"v": "price"}, {}, "view 'v': column 'price' is no text but double; write 'price:number'"),
-    ({"v": "refs"}, {}, "view 'v': column 'refs' is no text .* write 'refs:list'"),
+    ({"v": "price"}, {}, "view 'v': column 'price' is not text but double; write 'price:number'"),
+    ({"v": "refs"}, {}, "view 'v': column 'refs' is not text .* write 'refs:list'"),
     ({"v": "vec:list"}, {}, "view 'v': column 'vec' holds .*no lists of names"),
     ({"v": "price:list"}, {}, "view 'v': column 'price' holds double"),
-    ({"v": "text:number"}, {}, "view 'v', row 0: 'some words' in column 'text' is no number"),
-    ({"v": "refs:number"}, {}, "view 'v': column 'refs' holds .* no numbers"),
-    ({"v": "text:vector"}, {}, "view 'v', row 0: 'some words' in column 'text' is no JSON list"),
+    ({"v": "text:number"}, {}, "view 'v', row 0: 'some words' in column 'text' is not a number"),
+    ({"v": "refs:number"}, {}, "view 'v': column 'refs' holds .* not numbers"),
+    ({"v": "text:vector"}, {}, "view 'v', row 0: 'some words' in column 'text' is not a JSON list"),
     ({"v": "refs:vector"}, {}, "view 'v': column 'refs' holds .*no lists of numbers"),
     ({"v": "blank"}, {}, "view 'v': no row has a word"),
     ({"v": "letters"}, {}, "view 'v': no row has a word"),
@@ -176,13 +176,13 @@ BAD_VIEWS = [
     ({"v": "text"}, {"lowercase": "yes"}, "view 'v': lowercase must be True or False"),
     ({"v": "text"}, {"ngram_range": (2, 1)}, "view 'v': ngram_range must be"),
     ({"v": "text"}, {"ngram_range": 2}, "view 'v': ngram_range must be"),
-    ({"v": "text"}, {"stop_words": "klingon"}, "view 'v': stop_words: there are none for"),
+    ({"v": "text"}, {"stop_words": "klingon"}, "view 'v': stop_words: there is no list for"),
     ({"v": "text"}, {"stop_words": [1]}, "view 'v': stop_words must be"),
     ({"v": "text"}, {"stop_words": ["some", "more", "other", "words"]}, "all words are stop words"),
     ({"v": "text"}, {"token_pattern": "("}, "view 'v': token_pattern must be"),
     ({"v": "text"}, {"token_pattern": "(a)(b)"}, "view 'v': token_pattern must be"),
     ({"v": "text"}, {"token_pattern": None}, "view 'v': token_pattern must be"),
-    ({"v": "text"}, {"min_df": {"w": 2}}, "min_df is given for 'w', which is no view of kind text"),
+    ({"v": "text"}, {"min_df": {"w": 2}}, "min_df is given for 'w', which is not a view of kind"),
     ({"v": "refs:list"}, {"stop_words": {"v": None}}, "stop_words is given for 'v'"),
     ({"v": "text"}, {"scale_length": 0}, "view 'v': scale_length must be None or a number above 0"),
     ({"v": "text"}, {"scale_length": True}, "view 'v': scale_length must be"),
@@ -219,7 +219,7 @@ def test_bad_rows_are_refused_by_number(change, views, message):
 
 def test_the_cell_that_is_no_number_is_named():
     cells = {"x": ["NULL", "3,50 \u20ac", "n. v.", "4.5"]}
-    message = r"row 2: 'n. v.' in column 'x' is no number; write it as 1234.5, or leave it empty"
+    message = r"row 2: 'n. v.' in column 'x' is not a number; write it as 1234.5, or leave it empty"
     with pytest.raises(ValueError, match=message):
         TextViews({"v": "x:number"}).fit(cells)
     with pytest.raises(ValueError, match=r"row 1: '3,50' in column 'x' is not written like the"):
@@ -229,7 +229,7 @@ def test_the_cell_that_is_no_number_is_named():
 def test_nothing_is_encoded_or_counted_before_all_columns_are_known_to_be_good():
     encoder = Encoder()
     specs = {"m": Embed("text", encoder), "n": ["price:number", "text:number"]}
-    with pytest.raises(ValueError, match="in column 'text' is no number"):
+    with pytest.raises(ValueError, match="in column 'text' is not a number"):
         TextViews(specs).fit(TABLE)
     assert encoder.asked == []
 

@@ -75,7 +75,7 @@ class LatentMixin:
         return Views({view: data[view] for view in texts})
 
     def _learn_latent(self, data):
-        """Return the view of latent directions by its name, or nothing if there is none."""
+        """Return the view of latent directions by its name, or nothing without such a view."""
         self.latent_ = directions_for(self.latent, self.n_jobs)
         spec = {} if self.latent_ is None else self.views_.get(self.latent_.name, {})
         if spec.get("kind") != "latent":

@@ -66,7 +66,7 @@ def _is_view(kind, of):
 
 
 def _kind(table):
-    """Say what somebody gave instead of a table."""
+    """Return what a user gave instead of a table."""
     if isinstance(table, list) and table:
         return f"a list that holds {type(table[0]).__name__}"
     return type(table).__name__
@@ -102,7 +102,7 @@ def _array(name, values):
         row = _bad_row(values)
         raise ValueError(
             f"column {name!r}, row {row}: {values[row] if row < len(values) else ''!r:.60} does "
-            f"not go with the values before it, or is no valid text ({error}); make all values of "
+            f"not go with the values before it, or is not valid text ({error}); make all values of "
             f"the column of one type"
         ) from error
 
@@ -122,7 +122,7 @@ def _bad_row(values):
 
 
 def column(table, name, view):
-    """Return one column in one piece, or say that there is none."""
+    """Return one column in one piece; raise unless there is exactly one."""
     places = table.schema.get_all_field_indices(name)
     if len(places) != 1:
         what = f"{len(places)} columns" if places else "no column"
@@ -175,7 +175,7 @@ def read_text(table, names, view):
         kind = array.type
         if not is_text(kind) and not pa.types.is_null(kind):
             raise ValueError(
-                f"view {view!r}: column {name!r} is no text but {kind}; {advice(name, kind)}, or "
+                f"view {view!r}: column {name!r} is not text but {kind}; {advice(name, kind)}, or "
                 f"make it text"
             )
         arrays.append(array.cast(pa.large_string()))
@@ -259,14 +259,14 @@ def _categories(array, name, view):
         kind = pa.list_(kind) if _has_fractions(array) else pa.int64()
     if is_list(kind) or pa.types.is_nested(kind) or pa.types.is_temporal(kind):
         raise ValueError(
-            f"view {view!r}: column {name!r} holds {array.type} and no categories; "
+            f"view {view!r}: column {name!r} holds {array.type} and not categories; "
             f"{advice(name, array.type)}"
         )
     try:
         texts = array.cast(kind).cast(pa.large_string()).to_pylist()
     except pa.ArrowInvalid as error:  # of bytes, which may be text
         raise ValueError(
-            f"view {view!r}: column {name!r} holds bytes that are no text; leave it out, or make "
+            f"view {view!r}: column {name!r} holds bytes that are not text; leave it out, or make "
             "it text"
         ) from error
     return [text and text.strip() for text in texts]

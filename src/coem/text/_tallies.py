@@ -61,8 +61,8 @@ class Words:
 def _summed(runs):
     """Return the sums of neighbours that are the same word.
 
-    There is no hash of words in it: that of Arrow has no key, so that words can be chosen that make
-    its tables slow. And runs that are sorted take little work to be sorted together.
+    Words are not hashed: the hash of Arrow has no key, so that chosen words could make its tables
+    slow. And runs that are sorted take little work to be sorted together.
     """
     words = _one_piece(runs.column("word"))
     differs = pc.not_equal(words.slice(1), words.slice(0, max(len(words) - 1, 0)))

@@ -58,11 +58,11 @@ US, BRITISH = "US (12/31/2025)", "British (31/12/2025)"
 
 @dataclass(frozen=True, eq=False)
 class Dates:
-    """The dates of rows, as `datetime64[s]` in UTC, NaT where there is none, and how they read."""
+    """The dates of rows, as `datetime64[s]` in UTC or NaT, and how they were written."""
 
     values: np.ndarray
     ways: list
-    n_bad: int  # values that are no dates
+    n_bad: int  # values that are not dates
     bad: tuple = ()  # some of them, all different
 
     @property
@@ -71,7 +71,7 @@ class Dates:
         return int((~np.isnat(self.values)).sum())
 
     def __str__(self):
-        """Return in words how they were written, from when to when, and what is missing."""
+        """Return a text: how they were written, from when to when, and what is missing."""
         there = self.values[~np.isnat(self.values)].astype("M8[D]")
         said = f"written as {' and '.join(self.ways)}, {there.min()} to {there.max()}"
         empty = len(self.values) - len(there) - self.n_bad
@@ -112,8 +112,8 @@ def read_dates(values, order=None):
 
     Notes
     -----
-    12/31/2025 and 31/12/2025 are told apart by the column, unless `order` is given: some value must
-    have a number above 12. A week is its Monday, a month or a year its first day.
+    Without `order`, the column decides between 12/31/2025 and 31/12/2025: some value must have a
+    number above 12. A week is its Monday, a month or a year its first day.
     A time with a zone is turned into UTC. Two digits of a year are of 1969 to 2068.
 
     Examples
@@ -146,17 +146,17 @@ def read_dates(values, order=None):
 
 
 def _refuse(n_bad, n_values, bad):
-    """Say which values are no dates, and what to do."""
+    """Say which values are not dates, and what to do."""
     if not n_values:
         raise ValueError("all are empty")
     raise ValueError(
-        f"{n_bad} of {n_values} values are no dates: {_shown(bad)}; {MOST:.0%} of them must be "
+        f"{n_bad} of {n_values} values are not dates: {_shown(bad)}; {MOST:.0%} of them must be "
         "(write them as 2025-12-31, or leave them empty)"
     )
 
 
 def _match(value):
-    """Return how a value is written, and its parts; None if it is blank, "" if it is no date."""
+    """Return how a value is written, and its parts; None if it is blank, "" if it is not a date."""
     if isinstance(value, datetime | date):
         return "dates", value
     if value is None or value != value:
@@ -238,8 +238,8 @@ def _offset(fields):
 def guess_dates(table, leave_out=()):
     """Return the column of a table that has the dates of its rows, or None.
 
-    Columns whose names speak of time come first. Numbers are only dates under such a name. A column
-    of one day, or with a date in less than half of the rows, is no column of dates.
+    Columns with names about time come first. Numbers are only dates under such a name. A column
+    of one day, or with a date in less than half of the rows, is not a column of dates.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def _numbers(array, name, view):
         array = pc.if_else(pc.equal(trimmed, ""), None, trimmed)
     elif not any(check(kind) for check in _NUMBERS):
         raise ValueError(
-            f"view {view!r}: column {name!r} holds {kind} and no numbers; {advice(name, kind)}"
+            f"view {view!r}: column {name!r} holds {kind} and not numbers; {advice(name, kind)}"
         )
     if pa.types.is_boolean(kind):
         array = array.cast(pa.int8())
@@ -47,7 +47,7 @@ def _no_number(values, name, view):
     odd = [i for i, value in enumerate(values) if not _is_number(value)]
     row = next((i for i in odd if not could_be_number(values[i])), None)
     if row is not None:
-        what = "is no number; write it as 1234.5, or leave it empty if it is missing"
+        what = "is not a number; write it as 1234.5, or leave it empty if it is missing"
         return RowError(view, row, f": {values[row]!r:.60} in column {name!r} {what}")
     row = next((i for i in odd if values[i] not in MISSING), odd[0])
     what = (
@@ -129,7 +129,8 @@ def _from_json(array, name, view):
             raise RowError(
                 view,
                 row,
-                f": {text!r:.60} in column {name!r} is no JSON list of numbers; write [0.5, -1.2]",
+                f": {text!r:.60} in column {name!r} is not a JSON list of numbers; "
+                "write [0.5, -1.2]",
             ) from error
     return pa.array(rows, pa.list_(pa.float64()))
 
@@ -170,10 +171,10 @@ def read_array(source, n_rows, view):
 
 def _load(path, view):
     """Return the array of a .npy file, which must be as large as it says before it is read."""
-    if path.exists() and not path.is_file():  # nobody knows when a device would end
-        raise ValueError(f"view {view!r}: {path} is no file")
+    if path.exists() and not path.is_file():  # a device may never end
+        raise ValueError(f"view {view!r}: {path} is not a file")
     try:
-        with open(path, "rb"):  # so that a file that is not there is told from a damaged one
+        with open(path, "rb"):  # so that a missing file is not called damaged
             pass
         return np.array(npy.open_memmap(path, mode="r"))
     except FileNotFoundError:

@@ -106,7 +106,7 @@ class NamedEncoder:
 
 
 def fingerprint(probe: Any, files: str | None = None) -> str:
-    """Return what tells encoders apart, from what they say of the known texts and their files.
+    """Return a digest of an encoder, from its vectors of the known texts and its files.
 
     Numbers are rounded to a hundredth of the largest in their row: later digits differ between
     machines.
@@ -115,12 +115,12 @@ def fingerprint(probe: Any, files: str | None = None) -> str:
     largest = np.abs(probe).max(axis=1, keepdims=True, initial=0.0)
     rounded = np.round(probe / np.where(largest > 0, largest, 1.0), 2) + 0.0  # no -0.0
     scales = [f"{scale:.1e}" for scale in largest.ravel()]
-    told = json.dumps([files, list(probe.shape), scales, rounded.tolist()])
-    return hashlib.sha256(told.encode()).hexdigest()
+    text = json.dumps([files, list(probe.shape), scales, rounded.tolist()])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _digest(folder: Path) -> str:
-    """Return a digest of all files of a model, but for what is only to be read by people."""
+    """Return a digest of all files of a model, except hidden files and Markdown."""
     found = hashlib.sha256()
     paths = (path for path in folder.rglob("*") if path.is_file())
     for name, path in sorted((path.relative_to(folder).as_posix(), path) for path in paths):
@@ -132,19 +132,19 @@ def _digest(folder: Path) -> str:
 
 
 def full_name(name: str) -> str:
-    """Return library and model, with a folder in full; raise if it can be none."""
+    """Return library and model, with a folder in full; raise if there can be no such model."""
     library, found, rest = name.partition(":")
-    told = bool(found) and library in MODULES
-    place = os.path.expanduser(rest if told else name)
+    has_prefix = bool(found) and library in MODULES
+    place = os.path.expanduser(rest if has_prefix else name)
     if os.path.isdir(place):
         place = os.path.abspath(place)
-        library = library if told else _library_of(place)
+        library = library if has_prefix else _library_of(place)
         if library == DEEP:
             _check_code(place)
     else:
         _check_name(name, place)
-        library = library if told else STATIC if place.startswith(OWNER) else DEEP
-    _check_installed(library, name, told)
+        library = library if has_prefix else STATIC if place.startswith(OWNER) else DEEP
+    _check_installed(library, name, has_prefix)
     return f"{library}:{place}"
 
 
@@ -154,7 +154,7 @@ def _check_name(name: str, place: str) -> None:
         raise ValueError(f"the encoder {name!r} is a file; name the folder of a saved model")
     if not NAME.fullmatch(place) or place.startswith("."):
         raise ValueError(
-            f"the encoder {name!r} is no folder that is there, and no name of a model; write the "
+            f"the encoder {name!r} is neither a folder nor the name of a model; write the "
             f"folder of a saved model, {STATIC}:NAME or {DEEP}:NAME"
         )
 
@@ -167,7 +167,7 @@ def _library_of(folder: str) -> str:
     config = _json(folder, "config.json")
     if not isinstance(config, dict):
         raise ValueError(
-            f"the encoder {folder!r} is no folder of a model: it has no modules.json and no "
+            f"the encoder {folder!r} is not the folder of a model: it has no modules.json and no "
             f"config.json; save one there with save_pretrained of {STATIC} or {DEEP}"
         )
     return STATIC if config.get("model_type", STATIC) == STATIC else DEEP
@@ -198,16 +198,16 @@ def _json(folder: str, name: str) -> Any:
         return None
 
 
-def _install(library: str, name: str, told: bool = True) -> str:
+def _install(library: str, name: str, has_prefix: bool = True) -> str:
     said = f"the encoder {name!r} needs {library}: pip install 'coem[{library}]'"
-    return said if told else f"{said}, or write {STATIC}:{name} for a model of {STATIC}"
+    return said if has_prefix else f"{said}, or write {STATIC}:{name} for a model of {STATIC}"
 
 
-def _check_installed(library: str, name: str, told: bool) -> None:
-    """Raise if a library is not there, without the time that its import takes."""
+def _check_installed(library: str, name: str, has_prefix: bool) -> None:
+    """Raise if a library is not installed, without importing it."""
     module = MODULES[library]
     if sys.modules.get(module) is None and find_spec(module) is None:
-        other = not told and library == DEEP and NAME.fullmatch(name) is not None
+        other = not has_prefix and library == DEEP and NAME.fullmatch(name) is not None
         raise ImportError(_install(library, name, not other))
 
 
@@ -225,6 +225,6 @@ def _unloadable(place: str, error: Exception) -> str:
     if os.path.isdir(place):
         return f"the encoder {place!r} cannot be loaded: {reason}; save the model again"
     return (
-        f"the encoder {place!r} is no folder here, and cannot be downloaded: {reason}; check the "
+        f"the encoder {place!r} is not a folder, and cannot be downloaded: {reason}; check the "
         "name and the network, or name the folder of a saved model"
     )

@@ -196,7 +196,7 @@ def _guess_list(array):
 def _guess_text(texts, n_rows):
     """Return the guess for a column of text from its values that are not blank."""
     found = guess_between(texts) if len(texts) else None
-    codes = found is not None and found[0] in ", "  # which are no numbers, then, and no ids
+    codes = found is not None and found[0] in ", "  # then the items are neither numbers nor ids
     lists = found is not None and share_items(texts, found[0])
     reason = against_gaps(len(texts), n_rows) if codes else against_text(texts, n_rows, lists=lists)
     reason = reason or (against_time(texts) or against_constant(texts) if codes else None)

@@ -134,7 +134,7 @@ def code_of(name):
 
 
 def close_to(name, more=()):
-    """Return the names and codes that look most like a name that is none."""
+    """Return the names and codes that look most like an unknown name."""
     known = [*more, *CODES] if len(name) > 3 else [*more, *CODES, *LANGUAGES]
     return get_close_matches(name.strip().lower(), known, n=3, cutoff=0.6)
 

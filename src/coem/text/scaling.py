@@ -165,7 +165,7 @@ def _lengths(length, views):
 
 
 def _scale_views(views, lengths):
-    """Return the views, scaled but for those without a length."""
+    """Return the views; those with a length are scaled."""
     pairs = ((name, X, lengths[name]) for name, X in views.items())
     return Views({name: X if length is None else _scale(X, length) for name, X, length in pairs})
 
@@ -188,7 +188,7 @@ def _scale(X, length):
 
 
 def _check(views, lengths, *, directions):
-    """Refuse what are no counts in a view that has a length."""
+    """Refuse values that are not counts in a view that has a length."""
     for name, X in views.items():
         if lengths[name] is not None:
             remedy = f"to leave the view alone give length={{{name!r}: None, ...}}"
@@ -196,5 +196,5 @@ def _check(views, lengths, *, directions):
             check_magnitude(X, name)
             if directions and has_unit_rows(X):
                 raise ValueError(
-                    f"view {name!r}: all rows have Euclidean length 1 and are no counts; {remedy}"
+                    f"view {name!r}: all rows have Euclidean length 1 and are not counts; {remedy}"
                 )

@@ -73,7 +73,7 @@ def _parse(spec, view):
 
 
 def embedded(spec):
-    """Return the columns of a specification such as ``"body:embed"``, or None if it is no such."""
+    """Return the columns of a specification such as ``"body:embed"``; None for other kinds."""
     parts = [spec] if isinstance(spec, str) else spec
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
         return None
@@ -137,7 +137,7 @@ def by_view(what, value, specs, default, kinds=COUNTS):
     unknown = [name for name in value if name not in names]
     if unknown:
         raise ValueError(
-            f"{what} is given for {unknown[0]!r}, which is no view of kind {', '.join(kinds)}; "
+            f"{what} is given for {unknown[0]!r}, which is not a view of kind {', '.join(kinds)}; "
             f"there are {first_few(map(repr, names)) or 'none'}"
         )
     return {name: value.get(name, default) for name in names}

@@ -31,7 +31,7 @@ def parts_of(words, where=""):
 
 
 def _part(name, where):
-    """Return the code of a language, "auto" or "corpus"; raise if it is none of them."""
+    """Return the code of a language, "auto" or "corpus"; raise for any other name."""
     plain = name.strip().lower()
     if not plain:
         raise ValueError(
@@ -42,7 +42,7 @@ def _part(name, where):
         close = " or ".join(map(repr, close_to(name, (AUTO, CORPUS, NONE))))
         meant = f"; did you mean {close}?" if close else "."
         raise ValueError(
-            f"{where}stop_words: there are none for {name!r}{meant} A language has a name or a "
+            f"{where}stop_words: there is no list for {name!r}{meant} A language has a name or a "
             "code, 'german' or 'de', and + joins several; else 'auto', 'corpus', 'none' or a list "
             "of words"
         )

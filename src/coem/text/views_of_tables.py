@@ -55,7 +55,7 @@ class TextViews(
         - ``"refs:list"``: the items of a list column, each a feature and kept whole. A list is one
           of the table, or a JSON list, or text with items between ``|`` or ``;``, or between commas
           or blanks, if no row has a bar or a semicolon.
-        - ``"refs:inbound"``: who links here. Row i has a count for each row whose list in the
+        - ``"refs:inbound"``: rows that link here. Row i has a count for each row whose list in the
           column `refs` has the id of row i.
         - ``"maker:category"``, ``["maker:category", "colour:category"]``: the value of a column as
           a whole, a feature each.

@@ -184,7 +184,7 @@ class SelectWords(CountTransformer):
 
 
 def _check_choice(model):
-    """Refuse a loaded selector whose words are none of the columns."""
+    """Refuse a loaded selector if its words are not among the columns."""
     check_transformer(model)
     if hasattr(model, "scores_"):
         widths = dict(zip(model.view_names_, model.view_widths_, strict=True))
@@ -213,7 +213,7 @@ def _numbers(n_features, views):
 
 
 def _check(X, view):
-    """Refuse what are no counts."""
+    """Refuse values that are not counts."""
     check_counts(X, view, f"to leave the view alone give n_features={{{view!r}: None, ...}}")
     check_magnitude(X, view)
 
