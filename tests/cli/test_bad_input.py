@@ -272,7 +272,7 @@ def test_an_id_that_is_not_there(finished, coem):
 def test_a_folder_that_is_no_run(here, coem):
     (here / "a").mkdir()
     for verb in ("report", "rerun"):
-        assert "no folder of a run" in coem(verb, "a", code=1).stderr
+        assert "is not the folder of a run" in coem(verb, "a", code=1).stderr
 
 
 def test_one_run_cannot_be_compared(finished, coem):

@@ -93,7 +93,7 @@ def test_a_spoilt_record_is_one_sentence(run, finished, tmp_path):
     ("text", "message"),
     [
         ("[" * 100_000, "nested too deeply"),
-        ("[]", "is no record of a run"),
+        ("[]", "is not the record of a run"),
         ("{", "is damaged"),
         ("\x00", "is damaged"),
     ],
@@ -146,7 +146,7 @@ def test_a_curve_that_no_run_has(name, values, run, coem):
     edit(run, stability=stability | {"reliability": CURVE | {name: values}})
     for verb in ("report", "name"):
         told = coem(verb, run, code=1).stderr
-        assert "is no record of a run: stability.reliability is not what a run writes" in told
+        assert "is not the record of a run: stability.reliability is not what a run writes" in told
 
 
 def test_an_argument_that_the_recipe_does_not_know(run, coem):
@@ -186,7 +186,7 @@ def test_a_format_leads_nowhere_else(verb, run, victim, coem):
 
 @pytest.mark.parametrize("name", ["../outside/data.csv", "x/data.csv", "/data.csv", "..", ""])
 def test_only_plain_names_are_written_again(name, run):
-    with pytest.raises(ValueError, match="is no name of a file of a run"):
+    with pytest.raises(ValueError, match="is not the name of a file of a run"):
         place_in(run, name)
 
 

@@ -219,7 +219,7 @@ def test_merges_are_taken_over_and_strangers_are_not(table, run, coem, here):
     assert "is not taken over" in said
     assert not (here / "s" / "names.json").exists()
     unnamed = coem("cluster", table, *SMALL, "--names-from", "s", "--out", "t", code=1).stderr
-    assert "nobody named" in unnamed
+    assert "have no names" in unnamed
 
 
 @pytest.mark.slow

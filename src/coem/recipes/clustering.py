@@ -156,7 +156,7 @@ def cluster(
         call goes on from there and ends with the same bits; only `threads` may differ. At the end
         the folder is removed.
     listener : Listener, optional
-        Who hears of progress and notes. Otherwise notes are kept in `notes` of the result.
+        Receives progress and notes. By default notes are kept in `notes` of the result.
 
     Returns
     -------
@@ -257,16 +257,16 @@ def _result(job: Job, reader: Any, few: Few, data: Any, found: Any) -> Result:
     if few.rows is not None:
         trust = np.full(len(data), np.nan)
         trust[few.rows] = found.row_trust.round(6)
-    told = _told(few, data, reader, model, {"labels": labels, "stability": found})
-    known = {"labels": labels, "stability": told["story"].stability}
-    retell = partial(_told, few, data, reader, model, known)
-    return job.result(model, data, reader, **told, columns={"trust": trust}, retell=retell)
+    fields = _fields(few, data, reader, model, {"labels": labels, "stability": found})
+    known = {"labels": labels, "stability": fields["story"].stability}
+    retell = partial(_fields, few, data, reader, model, known)
+    return job.result(model, data, reader, **fields, columns={"trust": trust}, retell=retell)
 
 
-def _told(
+def _fields(
     few: Few, data: Any, reader: Any, model: Any, known: dict[str, Any], naming: Any = None
 ) -> dict[str, Any]:
-    """Return what there is to tell, under names that people gave if there are any."""
+    """Return the fields of a result that depend on the names of the groups."""
     labels = known["labels"]
     more = {"labels": few.of(labels), "stability": known["stability"], "naming": naming}
     story = few.job.tell(model, few.views, reader, **more)

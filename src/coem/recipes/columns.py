@@ -32,7 +32,7 @@ def tell_columns(
 
 
 def look_at_columns(documents: Documents, listener: Listener, *, date: str | None) -> Rows:
-    """Return what each column of a table would be taken for, if nobody says."""
+    """Return which view each column of a table would become by default."""
     table = documents.table
     reasons = guess_columns(table, documents.id_column)
     try:

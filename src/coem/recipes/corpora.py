@@ -100,7 +100,7 @@ def label_in(label: str | None, corpus: Corpus) -> str | None:
 
 
 def as_path(table: Any) -> Any:
-    """Return the folder of a corpus that somebody has opened; anything else as it is."""
+    """Return the folder of an opened corpus; anything else unchanged."""
     if not isinstance(table, Corpus):
         return table
     if type(table) is not Corpus or table.max_length or table.views != table.manifest.views:

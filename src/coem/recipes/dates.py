@@ -31,7 +31,7 @@ def find_dates(
     except ValueError:
         if not guessed:
             raise
-        return None, None  # some rows that the guess did not see are no dates
+        return None, None  # some rows that the guess did not see are not dates
     name = date_column(column, documents.table.column_names)
     listener.note(f"dates are in column {name!r} (date={column!r}): {dates}")
     return column, dates

@@ -113,7 +113,7 @@ def read_source(table: Any, *, plain: bool | None = None, **reading: Any) -> Tab
         return read_table(os.fspath(table), plain=text, **reading)
     for name, value in {**reading, "plain": plain}.items():
         if value:
-            raise ValueError(f"{name} is for files, and the documents are no name of a file")
+            raise ValueError(f"{name} is for files, and the documents are not the name of a file")
     data = as_arrow(table)
     if not data.num_rows:
         raise ValueError("the table has no rows")

@@ -82,10 +82,10 @@ def _ready(embed: Embed, listener: Listener) -> Embed:
     encoder = embed.encoder
     if not isinstance(encoder, NamedEncoder):
         return embed
-    told = {}
+    known = {}
     if embed.probe is None:
-        told = {"probe": encoder.probe, "files": encoder.files}
-    return replace(embed, cache=embed.cache or _folder(encoder, listener), **told)
+        known = {"probe": encoder.probe, "files": encoder.files}
+    return replace(embed, cache=embed.cache or _folder(encoder, listener), **known)
 
 
 def _folder(encoder: NamedEncoder, listener: Listener) -> Path | None:
@@ -95,7 +95,7 @@ def _folder(encoder: NamedEncoder, listener: Listener) -> Path | None:
     if encoder.files is None and not encoder.probe.any():
         listener.note(
             "note: the vectors are not kept for another time: the encoder gives all known "
-            "sentences a vector of zeros, so that it cannot be told from others"
+            "sentences a vector of zeros, so that coem cannot distinguish it from others"
         )
         return None
     model = Path(encoder.name.partition(":")[2]).name

@@ -87,11 +87,11 @@ def call_of(names: list[str], settings: dict[str, Any], append: bool) -> dict[st
         raise ValueError("standard input can be read once")
     kept = {name: value for name, value in settings.items() if name != "threads"}
     known = [{"name": os.path.basename(os.path.abspath(n)), **_size(n)} for n in names]
-    told = {"settings": kept, "append": append}
-    digest = hashlib.blake2b(json.dumps([told, known]).encode(), digest_size=16).hexdigest()
+    call = {"settings": kept, "append": append}
+    digest = hashlib.blake2b(json.dumps([call, known]).encode(), digest_size=16).hexdigest()
     files = [os.path.abspath(n) if n != STDIN else n for n in names]
     times = [os.stat(n).st_mtime_ns if os.path.isfile(n) else None for n in names]
-    return {**told, "sources": files, "sizes": known, "times": times, CALL: digest}
+    return {**call, "sources": files, "sizes": known, "times": times, CALL: digest}
 
 
 def _size(name: str) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def check_sources(work: Work, parts: Iterable[Any]) -> None:
 
 
 def known_columns(base: Corpus | None) -> Any:
-    """Return the columns of a corpus that rows are added to, or None if there is none."""
+    """Return the columns of a corpus that rows are added to, or None without a corpus."""
     if base is None:
         return None
     if not base.columns:

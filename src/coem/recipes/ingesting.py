@@ -242,8 +242,8 @@ class _Ingest:
             {"name": os.path.basename(p.source), "rows": p.n_rows, "sha256": p.fingerprint}
             for p in stream.parts
         ]
-        told = {"id": ids, "label": label, "rows": stream.n_rows, "bad_rows": len(stream.bad)}
-        return {**told, "sources": sources}
+        about = {"id": ids, "label": label, "rows": stream.n_rows, "bad_rows": len(stream.bad)}
+        return {**about, "sources": sources}
 
     def _label(self, stream: Stream, schema: Any) -> str | None:
         """Return the column of the labels: what was asked for, or sub-folders of a folder."""
@@ -309,8 +309,8 @@ class _Ingest:
 
         rows = sampled_rows(read["rows"])
         whole = _Tables(self.work, tables.shards)
-        told = Documents(take_rows(whole, rows), "", "", [], read["id"], 0, None, "")
-        tell_columns(reader, told, self.listener, label=read["label"], date=None)
+        sample = Documents(take_rows(whole, rows), "", "", [], read["id"], 0, None, "")
+        tell_columns(reader, sample, self.listener, label=read["label"], date=None)
         sizes = ", ".join(f"{name} ({len(w):,} columns)" for name, w in reader.vocabulary_.items())
         words = said_stop_words(reader, dict(self.settings))
         self.listener.note(f"{read['rows']:,} rows; views: {sizes}{words}")

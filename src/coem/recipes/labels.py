@@ -51,7 +51,7 @@ def all_labels_of(
 ) -> np.ndarray:
     """Return the labels of the rows: "" where there is none, a set where there are several.
 
-    Say which words mean that there is none. With `multi`, refuse a row with several.
+    Note which words count as no label. With `multi`, refuse a row with several.
     """
     column = label_column(label, documents.table)
     check_column(documents.table.column_names, documents.source, column, "labels")
@@ -95,7 +95,7 @@ def _each_once(column: Any) -> tuple[list[Any], np.ndarray]:
 
 
 def _lists(values: list[Any], *, split_all: bool) -> list[list[str]]:
-    """Return the labels of every row as a list; texts are lists if told so, or all in brackets."""
+    """Return the labels of every row as a list; split texts if `split_all` or all have brackets."""
     texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
     brackets = bool(texts) and all(t.startswith("[") and t.endswith("]") for t in texts)
     separator = between(texts) if split_all else None
@@ -183,7 +183,7 @@ def check_labels(labels: np.ndarray, column: str) -> None:
 
 
 def needed_label(label: Any, documents: Documents, listener: Listener) -> str:
-    """Return the column of the classes; only a folder may have it without being told."""
+    """Return the column of the classes; you can leave it out only for a folder."""
     if documents.corpus is not None:
         label = label_in(label, documents.corpus)
     if label is None and not documents.are_in_a_folder:

@@ -1,4 +1,4 @@
-"""Who hears how a recipe gets on."""
+"""Listeners, which receive the progress and the notes of a recipe."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ def duration(seconds: float) -> str:
 
 
 class Bar:
-    """Progress that nobody sees."""
+    """A progress bar that shows nothing."""
 
     def step(self, state: str | None = None) -> None:
         """Move on by one, and show where things are."""

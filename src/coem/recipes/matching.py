@@ -165,15 +165,15 @@ def assignments(run: Path, *columns: str) -> Iterator[Any]:
 
     found = sorted(run.glob(f"{ASSIGNMENTS}.*"))
     if not found:
-        raise ValueError(f"{run} has no {ASSIGNMENTS}: it is no folder of a run")
+        raise ValueError(f"{run} has no {ASSIGNMENTS}: it is not the folder of a run")
     check_regular(found[0])
-    told = read_run(run)
-    into = _into(run) if told["verb"] == "stream" and "label" in columns else {}
+    run_json = read_run(run)
+    into = _into(run) if run_json["verb"] == "stream" and "label" in columns else {}
     names = [*(own.name for own in fields(Assignments)), "trust"]
     known = pa.schema([(name, pa.string()) for name in names])  # cells as they are written
     with TemporaryDirectory() as scratch:
         for table in Stream([str(found[0])], Path(scratch), Reading(), known):
-            part = _only(found[0], _as_it_was(told, found[0], table), *columns)
+            part = _only(found[0], _as_it_was(run_json, found[0], table), *columns)
             yield _merged(part, into) if into else part
 
 
@@ -198,7 +198,7 @@ def _merged(table: Any, into: dict[str, str]) -> Any:
 
 
 def _only(path: Path, data: Any, *columns: str) -> Any:
-    """Return some columns of a table of a run, which somebody may have edited."""
+    """Return some columns of a table of a run, which a user may have edited."""
     for name in columns:
         if name not in data.column_names:
             raise ValueError(
@@ -216,8 +216,8 @@ def _read(run: Path, path: Path) -> Any:
     return _as_it_was(read_run(run), path, read_table(str(path)).data)
 
 
-def _as_it_was(told: dict[str, Any], path: Path, data: Any) -> Any:
+def _as_it_was(run_json: dict[str, Any], path: Path, data: Any) -> Any:
     from coem.io.tables import DELIMITED, as_it_was
 
-    safe = told["written"].get("safe_csv", False) and path.suffix in DELIMITED
+    safe = run_json["written"].get("safe_csv", False) and path.suffix in DELIMITED
     return as_it_was(data) if safe else data

@@ -34,9 +34,9 @@ class Names:
 
 
 def names_of(info: ModelInfo, n_groups: int | None = None) -> list[str]:
-    """Return what the groups of a model are called before anybody names them, if it is known.
+    """Return what the groups of a model are called before any is named by hand, if it is known.
 
-    The file may be anybody's: anything else than a text for each group is an error.
+    Another user may have written the file: anything else than a text for each group is an error.
     """
     names = info.extra.get("names", [])
     if not isinstance(names, list) or not is_texts(names):
@@ -49,7 +49,7 @@ def names_of(info: ModelInfo, n_groups: int | None = None) -> list[str]:
 def read_names(folder: Path, own: list[str]) -> Names:
     """Return the names of a run; `own` are those that the model file has.
 
-    The file may be anybody's: what is not as it should be is an error, in one sentence.
+    Another user may have written the file, so any fault in it raises an error of one sentence.
     """
     path = folder / NAMES
     if not path.is_file():
@@ -57,44 +57,44 @@ def read_names(folder: Path, own: list[str]) -> Names:
     if path.stat().st_size > MOST:
         raise ValueError(f"{path} is too large for names of groups; delete it")
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        return _checked(told, own)
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return _checked(content, own)
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}; mend it, or delete it") from None
 
 
-def _checked(told: Any, own: list[str]) -> Names:
-    """Return what a file says; raise if it says anything else."""
+def _checked(content: Any, own: list[str]) -> Names:
+    """Return the names that a file has; raise if it has anything else."""
     kinds = {"schema": int, "names": dict, "merged": list, "files": dict}
-    if not isinstance(told, dict) or {key: type(told.get(key)) for key in kinds} != kinds:
-        raise ValueError("it is no record of names")
-    if told["schema"] > SCHEMA:
+    if not isinstance(content, dict) or {key: type(content.get(key)) for key in kinds} != kinds:
+        raise ValueError("it does not have the names of a run")
+    if content["schema"] > SCHEMA:
         raise ValueError(f"it was written by a newer coem; this one reads schema {SCHEMA}")
-    earlier = told.get("earlier", {})
-    for digests in (told["files"], earlier):
+    earlier = content.get("earlier", {})
+    for digests in (content["files"], earlier):
         if not isinstance(digests, dict) or not all(isinstance(t, str) for t in digests.values()):
             raise ValueError("a digest is a text")
-    if not all(isinstance(parts, list) for parts in told["merged"]):
+    if not all(isinstance(parts, list) for parts in content["merged"]):
         raise ValueError("a merged group is a list of numbers")
-    given = {_number(key): name for key, name in told["names"].items()}
-    merged = tuple(sorted(tuple(sorted(parts)) for parts in told["merged"]))
-    return Names(Naming(tuple(own), given, merged), told["files"], earlier)
+    given = {_number(key): name for key, name in content["names"].items()}
+    merged = tuple(sorted(tuple(sorted(parts)) for parts in content["merged"]))
+    return Names(Naming(tuple(own), given, merged), content["files"], earlier)
 
 
 def _number(key: str) -> int:
     if not (key.isascii() and key.isdigit() and len(key) < 10):
-        raise ValueError(f"{key[:40]!r} is no number of a group")
+        raise ValueError(f"{key[:40]!r} is not the number of a group")
     return int(key)
 
 
 def place_in(folder: Path, name: str) -> Path:
     """Return where a file of a run is written again; raise if that is not in the folder itself.
 
-    A run may be anybody's, and so may be a link in it. Nobody waits for a FIFO.
+    Other users may have written the run, so links and FIFOs in it are refused.
     """
     path = folder / name
     if name != os.path.basename(name) or name in ("", ".", ".."):
-        raise ValueError(f"{name!r:.80} is no name of a file of a run")
+        raise ValueError(f"{name!r:.80} is not the name of a file of a run")
     if path.is_symlink():
         raise ValueError(
             f"{path} is a link, and what it leads to would be replaced; put the file itself there, "
@@ -106,12 +106,12 @@ def place_in(folder: Path, name: str) -> Path:
 
 
 def write_names(folder: Path, names: Names) -> None:
-    """Write the names of a run; if there are none, and no files with them, remove the file."""
+    """Write the names of a run; remove the file if there are no names and no files with names."""
     path = place_in(folder, NAMES)
     if not (names.naming or names.files or names.earlier):
         path.unlink(missing_ok=True)
         return
-    told = {
+    content = {
         "schema": SCHEMA,
         "names": {str(group): name for group, name in sorted(names.naming.given.items())},
         "merged": [[int(group) for group in parts] for parts in names.naming.merged],
@@ -119,11 +119,11 @@ def write_names(folder: Path, names: Names) -> None:
         **({"earlier": names.earlier} if names.earlier else {}),
     }
     with new_file(path) as file:
-        file.write((json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode())
+        file.write((json.dumps(content, ensure_ascii=False, indent=2) + "\n").encode())
 
 
 def check_kept(folder: Path, names_from: Any) -> None:
-    """Refuse to replace a run whose groups have names that nobody takes over."""
+    """Refuse to replace a run if its groups have names that would be lost."""
     recover(folder)  # a killed process may have moved it away
     same = names_from is not None and os.path.realpath(names_from) == os.path.realpath(folder)
     if (folder / NAMES).is_file() and not same:

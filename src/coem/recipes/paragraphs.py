@@ -16,7 +16,7 @@ from coem.text.paragraphs import WAYS, read_texts, split_paragraphs
 
 LONG = 200  # characters of a paragraph of 40 words
 TEXT = "text"  # the column of the paragraphs, and the view that is made of it
-# What documents were cut by, in words.
+# What documents were cut by, as notes say it.
 CUT = {
     "paragraphs": "at blank lines",
     "lines": "at the ends of lines",
@@ -84,8 +84,8 @@ def text_columns(settings: dict[str, Any], documents: Documents, listener: Liste
         why = "is left out: its texts are" if len(left) == 1 else "are left out: their texts are"
         short = f"; {first_few(left)} {why} shorter than a paragraph"
     if documents.table.num_columns > 2 or len(columns) > 1:
-        told = first_few(map(repr, kept))
-        listener.note(f"the text is in {told}{short} (text= names other columns)")
+        names = first_few(map(repr, kept))
+        listener.note(f"the text is in {names}{short} (text= names other columns)")
     return kept
 
 
@@ -199,20 +199,20 @@ def check_cut(sequences: Sequences) -> None:
         )
 
 
-def read_how(told: Any) -> dict[str, Any] | None:
+def read_how(how: Any) -> dict[str, Any] | None:
     """Return how the documents of a model file are cut, or None if they are not."""
-    if told is None:
+    if how is None:
         return None
     good = (
-        isinstance(told, dict)
-        and set(told) == {"columns", "by", "words"}
-        and isinstance(told["columns"], list)
-        and all(isinstance(name, str) for name in told["columns"])
-        and bool(told["columns"])
-        and told["by"] in WAYS
-        and type(told["words"]) is int
-        and told["words"] > 0
+        isinstance(how, dict)
+        and set(how) == {"columns", "by", "words"}
+        and isinstance(how["columns"], list)
+        and all(isinstance(name, str) for name in how["columns"])
+        and bool(how["columns"])
+        and how["by"] in WAYS
+        and type(how["words"]) is int
+        and how["words"] > 0
     )
     if not good:
-        raise ValueError(f"the model file does not say how documents are cut, but {told!r:.80}")
-    return dict(told)
+        raise ValueError(f"the model file does not say how documents are cut, but {how!r:.80}")
+    return dict(how)

@@ -61,38 +61,38 @@ def write_run(
     return rewrite(folder, result, result.naming) if result.naming else found
 
 
-def tables_of(told: Any, format: str) -> dict[str, Tables]:
+def tables_of(result: Any, format: str) -> dict[str, Tables]:
     """Return the tables of a result by the names of their files, each in parts."""
-    own: dict[str, Tables] = {name: [table] for name, table in told.tables.items()}
-    if told.journal:  # its rows are appended, and never written again
+    own: dict[str, Tables] = {name: [table] for name, table in result.tables.items()}
+    if result.journal:  # its rows are appended, and never written again
         return own
-    if told.rows is None:
-        rows: Tables = [as_table(told.story.assignments, told.columns)]
+    if result.rows is None:
+        rows: Tables = [as_table(result.story.assignments, result.columns)]
     else:
-        rows = in_parts(told.rows, told.columns)
-    return {f"{ASSIGNMENTS}.{format}": rows, CLUSTERS: [clusters(told.story)]} | own
+        rows = in_parts(result.rows, result.columns)
+    return {f"{ASSIGNMENTS}.{format}": rows, CLUSTERS: [clusters(result.story)]} | own
 
 
-def _write_tables(folder: Path, told: Any, written: dict[str, Any]) -> int:
+def _write_tables(folder: Path, result: Any, written: dict[str, Any]) -> int:
     """Write the tables of a result, and return how many formulas are in them."""
     found, safe = 0, bool(written.get("safe_csv", False))
-    for name, tables in tables_of(told, written.get("format", FORMATS[0])).items():
+    for name, tables in tables_of(result, written.get("format", FORMATS[0])).items():
         n_found = write_tables(tables, place_in(folder, name), safe=safe)
         found += 0 if safe or not name.endswith(".csv") else n_found
     return found
 
 
-def rewrite(folder: Path, told: Any, naming: Any) -> int:
+def rewrite(folder: Path, result: Any, naming: Any) -> int:
     """Write the tables and the page of a run again, under names that people gave.
 
-    `told` has `story`, `columns`, `tables` and `page`, as a result has them. The digests of what
+    `result` has `story`, `columns`, `tables` and `page`, like a `Result`. The digests of what
     differs from what the run computed go to names.json, before the first file is replaced: so the
     files are known, whenever the process is stopped. Return what `write_run` does.
     """
     run = read_run(folder)
     earlier = renamed_files(folder, run)
     with TemporaryDirectory() as scratch:
-        found = _write_told(Path(scratch), told, run)
+        found = _write_renamed(Path(scratch), result, run)
         made = sorted(Path(scratch).iterdir())
         digests = {path.name: digest(path) for path in made}
         changed = {name: new for name, new in digests.items() if new != run["files"].get(name)}
@@ -105,44 +105,44 @@ def rewrite(folder: Path, told: Any, naming: Any) -> int:
     return found
 
 
-def _write_told(folder: Path, told: Any, run: dict[str, Any]) -> int:
+def _write_renamed(folder: Path, result: Any, run: dict[str, Any]) -> int:
     """Write the tables and the page of a run."""
-    found = _write_tables(folder, told, run["written"])
+    found = _write_tables(folder, result, run["written"])
     if run["written"].get("report", REPORT in run["files"]):
-        write_page(told, folder / REPORT, full=bool(run["written"].get("full", False)))
+        write_page(result, folder / REPORT, full=bool(run["written"].get("full", False)))
     return found
 
 
 def own_names(folder: Path) -> list[str]:
-    """Return the names that the groups of a run had before anybody named them."""
+    """Return the names that the groups of a run had before any was named by hand."""
     return names_of(read_info(folder / MODEL))
 
 
 def naming_in(folder: Path) -> Any:
-    """Return what the groups of a run are called, or None if nobody has named them."""
+    """Return what the groups of a run are called, or None if they have no given names."""
     if not (folder / NAMES).is_file() or not (folder / MODEL).is_file():
         return None
     return read_names(folder, own_names(folder)).naming
 
 
-def renamed_files(folder: Path, told: dict[str, Any]) -> dict[str, str]:
+def renamed_files(folder: Path, run_json: dict[str, Any]) -> dict[str, str]:
     """Return the digests of the files of a run that were written again with names.
 
-    `told` is what run.json says. The files are looked at: one that was to be written again may not
-    have been.
+    `run_json` is the content of run.json. The files themselves are checked, because one may
+    not have been written again.
     """
-    same = told["files"].keys() - changed_files(folder, told).keys()
+    same = run_json["files"].keys() - changed_files(folder, run_json).keys()
     found = {name: digest(folder / name) for name in sorted(same)}
-    return {name: now for name, now in found.items() if now != told["files"][name]}
+    return {name: now for name, now in found.items() if now != run_json["files"][name]}
 
 
-def changed_files(folder: Path, told: dict[str, Any]) -> dict[str, str]:
+def changed_files(folder: Path, run_json: dict[str, Any]) -> dict[str, str]:
     """Return which files of a run are no longer what it wrote, and what became of them.
 
-    `told` is what run.json says. Files with names that people gave are in names.json.
+    `run_json` is the content of run.json. Files with names that people gave are in names.json.
     """
     found, names = {}, _names_in(folder)
-    for name, was in sorted(told["files"].items()):
+    for name, was in sorted(run_json["files"].items()):
         path = folder / name
         if not path.is_file():
             found[name] = "is not a regular file" if is_special(path) else "is gone"
@@ -168,8 +168,8 @@ def _write_computed(folder: Path, result: Any, written: dict[str, Any]) -> int:
     if written["report"]:
         write_page(result, folder / REPORT, full=written["full"])
     # Names of files need not be text; the escapes are those of JSON, and lead back to the file.
-    told = _run_json(result, folder, written)
-    (folder / RUN).write_text(told, encoding="utf-8", errors="backslashreplace")
+    text = _run_json(result, folder, written)
+    (folder / RUN).write_text(text, encoding="utf-8", errors="backslashreplace")
     return found
 
 
@@ -251,13 +251,13 @@ def trust_of(group: Any) -> float | None:
 
 
 def to_json(value: Any, *, ensure_ascii: bool = False, indent: int | None = None) -> str:
-    """Return anything as JSON; what is no number is null."""
+    """Return anything as JSON; NaN and infinity are null."""
     return json.dumps(plain(value), ensure_ascii=ensure_ascii, allow_nan=False, indent=indent)
 
 
 def _run_json(result: Any, folder: Path, written: dict[str, Any]) -> str:
     documents = result.documents
-    told = {
+    content = {
         "schema": SCHEMA,
         "verb": result.verb,
         "arguments": recorded(result.settings),
@@ -278,7 +278,7 @@ def _run_json(result: Any, folder: Path, written: dict[str, Any]) -> str:
         "held_out": _held_out(result.story),
         "files": {path.name: digest(path) for path in sorted(folder.iterdir())},
     }
-    return to_json(told, indent=2) + "\n"
+    return to_json(content, indent=2) + "\n"
 
 
 def _inputs(result: Any) -> dict[str, str]:
@@ -293,21 +293,21 @@ def _inputs(result: Any) -> dict[str, str]:
 
 def files_read(settings: dict[str, Any]) -> dict[str, str]:
     """Return the digests of the files that settings name, beside the documents."""
-    told = recorded(settings)
-    views = told.get("views", {}).items()
+    given = recorded(settings)
+    views = given.get("views", {}).items()
     files = {view: spec for view, spec in views if str(spec).endswith(".npy")}
-    files |= {LABELS: told["labels"]} if told.get("labels") else {}
+    files |= {LABELS: given["labels"]} if given.get("labels") else {}
     return {name: digest(Path(file)) for name, file in files.items()}
 
 
 def _held_out(story: Any) -> Any:
-    """Return what held-out labels said, which no one could find out again without new fits."""
+    """Return what held-out labels said, which cannot be computed again without new fits."""
     return story.truth if story.truth is not None and story.truth.held_out else None
 
 
-def known_as(told: dict[str, Any]) -> tuple[str | None, str]:
-    """Return what a run called its documents, and what they are known by under another name."""
-    return told.get("called"), told["fingerprint"]
+def known_as(run_json: dict[str, Any]) -> tuple[str | None, str]:
+    """Return the name that a run gave its documents, and their digest."""
+    return run_json.get("called"), run_json["fingerprint"]
 
 
 def versions(settings: dict[str, Any] | None = None) -> dict[str, str]:

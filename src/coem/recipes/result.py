@@ -198,7 +198,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Job:
-    """A recipe at work: its parameters, its documents, and who hears of it."""
+    """One call of a recipe: its parameters, its documents and its listener."""
 
     verb: str
     settings: dict[str, Any]
@@ -222,7 +222,7 @@ class Job:
         return part_of(self.kept, name)
 
     def tell(self, model: Any, views: Any, reader: Any, **more: Any) -> Any:
-        """Return what there is to tell; `more` is for `coem.report.tell`."""
+        """Return the story; `more` is for `coem.report.tell`."""
         about = model, views, reader, self.documents, self.settings
         return story_of(*about, dates=self.dates, **more)
 
@@ -283,7 +283,7 @@ def story_of(
     settings: dict[str, Any],
     **more: Any,
 ) -> Any:
-    """Return what there is to tell about a model and its rows; `more` is for `tell`."""
+    """Return the story about a model and its rows; `more` is for `tell`."""
     titles, texts = titles_and_texts(documents, reader)
     return tell(
         model,

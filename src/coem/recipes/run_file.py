@@ -1,4 +1,4 @@
-"""The files of a run: their names, and run.json, which anybody may have edited."""
+"""The files of a run: their names, and run.json, which a user may have edited."""
 
 import hashlib
 import json
@@ -22,9 +22,9 @@ KEPT = (REFERENCE, *(RECENT.format(i) for i in range(2)))
 FILES = (MODEL, TRACE, REPORT, RUN, NAMES, *TABLES, *KEPT)
 VERBS = ("cluster", "classify", "topics", "segment", "stream")  # that write such a folder
 SCHEMA = 1
-STILL: dict[str, list[Any]] = {"states": []}  # of a run that is no stream
+STILL: dict[str, list[Any]] = {"states": []}  # of a run that is not a stream
 LARGEST = 2**63 - 1  # of a whole number
-ROUNDING = 1e-6  # by which a mean of shares may be no share
+ROUNDING = 1e-6  # by which a mean of shares may leave 0 to 1
 
 # What run.json says. A type is a value of it, a set has all values, a tuple is one of several, a
 # list is a list of something, and a dict has fields: those with a ? need not be there, and * stands
@@ -99,38 +99,40 @@ RECORD = {
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """Return what run.json of a folder says; raise if a run would not say so."""
+    """Return the content of run.json in a folder; raise if a run would not write that."""
     path = folder / RUN
     check_regular(path)
     if not path.is_file():
-        raise ValueError(f"{folder} is no folder of a run: there is no {RUN} in it")
+        raise ValueError(f"{folder} is not the folder of a run: there is no {RUN} in it")
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if is_deeper(told, DEEPEST):
+        run_json = json.loads(path.read_text(encoding="utf-8"))
+        if is_deeper(run_json, DEEPEST):
             raise RecursionError
     except (ValueError, RecursionError) as error:
         said = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise ValueError(f"{path} is damaged: {said}; run it again") from None
-    if not isinstance(told, dict):
-        raise ValueError(f"{path} is no record of a run; run it again")
-    schema, verb = told.get("schema"), told.get("verb")
+    if not isinstance(run_json, dict):
+        raise ValueError(f"{path} is not the record of a run; run it again")
+    schema, verb = run_json.get("schema"), run_json.get("verb")
     if type(schema) is int and schema > SCHEMA:
         raise ValueError(f"{path} was written by a newer coem; this one reads schema {SCHEMA}")
-    strange = misfit(told, RECORD) or _uneven(told) or _untrue(told)
+    strange = misfit(run_json, RECORD) or _uneven(run_json) or _untrue(run_json)
     if strange is not None:
         raise ValueError(
-            f"{path} is no record of a run: {strange[:80]} is not what a run writes there; undo "
-            "what was edited, or run it again"
+            f"{path} is not the record of a run: {strange[:80]} is not what a run writes there; "
+            "undo what was edited, or run it again"
         )
-    if verb == "stream" and not told.get("stream", STILL)["states"]:
-        raise ValueError(f"{path} is no record of a stream: its states are missing; start it anew")
+    if verb == "stream" and not run_json.get("stream", STILL)["states"]:
+        raise ValueError(
+            f"{path} is not the record of a stream: its states are missing; start it anew"
+        )
     if verb not in VERBS:
         raise ValueError(f"{path} is the record of an unknown verb, {verb!r:.80}; run it again")
-    return told
+    return run_json
 
 
 def misfit(value: Any, shape: Any, place: str = "it") -> str | None:
-    """Return the place where a value is not as `shape` says, or None if there is none."""
+    """Return where a value differs from `shape`, or None if it does not."""
     if isinstance(shape, tuple):
         found = [misfit(value, one, place) for one in shape]
         # The one that went deepest is of the kind that was meant.
@@ -161,9 +163,9 @@ def _misfit_of_fields(value: Any, shape: dict[str, Any], place: str) -> str | No
     return _first(missing) or _first(faults)
 
 
-def _uneven(told: dict[str, Any]) -> str | None:
+def _uneven(run_json: dict[str, Any]) -> str | None:
     """Return which table or curve of a record is not of one length everywhere, or None."""
-    stability, held_out = (told.get(name) or {} for name in ("stability", "held_out"))
+    stability, held_out = (run_json.get(name) or {} for name in ("stability", "held_out"))
     lengths = {}
     if stability:
         runs = stability["agreement"]
@@ -179,9 +181,9 @@ def _uneven(told: dict[str, Any]) -> str | None:
     return _first(place for place, found in lengths.items() if len(found) > 1 or 0 in found)
 
 
-def _untrue(told: dict[str, Any]) -> str | None:
-    """Return which trust or point of a curve of a record is no share, or None."""
-    stability, held_out = (told.get(name) or {} for name in ("stability", "held_out"))
+def _untrue(run_json: dict[str, Any]) -> str | None:
+    """Return which trust or point of a curve is not between 0 and 1, or None."""
+    stability, held_out = (run_json.get(name) or {} for name in ("stability", "held_out"))
     trusts = [row.get("trust") for row in stability.get("table", [])]
     wrong = (i for i, trust in enumerate(trusts) if trust is not None and not 0 <= trust <= 1)
     curves = {"stability": stability, "held_out": held_out}
@@ -213,10 +215,13 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check_model(folder: Path, told: dict[str, Any]) -> None:
+def check_model(folder: Path, run_json: dict[str, Any]) -> None:
     """Refuse a model file that is not the one that the run wrote."""
     path = folder / MODEL
-    known = [told["files"][MODEL], *(s["model"] for s in told.get("stream", STILL)["states"])]
+    known = [
+        run_json["files"][MODEL],
+        *(s["model"] for s in run_json.get("stream", STILL)["states"]),
+    ]
     if path.is_file() and digest(path) not in known:
         raise ValueError(
             f"{path} is not the file that the run wrote: {RUN} has another digest; put it back, "

@@ -130,16 +130,16 @@ def _in_parts(job: Job, how: dict[str, Any]) -> Result:
 
         def retell(naming: Any) -> dict[str, Any]:
             about = model, reader, documents, how, job.settings
-            told = told_in_parts(*about, naming=naming)
-            n_segments = told.pop("n_segments")
-            figures = _figures(told["story"], n_segments, model, cutting.lengths, cutting.ways)
-            return {"figures": figures, **told}
+            fields = told_in_parts(*about, naming=naming)
+            n_segments = fields.pop("n_segments")
+            figures = _figures(fields["story"], n_segments, model, cutting.lengths, cutting.ways)
+            return {"figures": figures, **fields}
 
         with listener.noting_warnings():
-            told = retell(None)
-            own = replace(job, documents=replace(documents, ids=told["rows"].id))
+            fields = retell(None)
+            own = replace(job, documents=replace(documents, ids=fields["rows"].id))
             extra = {"paragraphs": how}
-            return own.result(model, None, reader, **told, extra=extra, retell=retell)
+            return own.result(model, None, reader, **fields, extra=extra, retell=retell)
 
 
 def _choose(settings: dict[str, Any], views: Any, listener: Listener) -> int:
@@ -175,7 +175,7 @@ def _fit(job: Job, views: Any, lengths: np.ndarray, reader: Any) -> Any:
         return model.fit(views, lengths=lengths).set_params(checkpoint=None)
 
 
-# -- what is told ----------------------------------------------------------------------------------
+# -- the story ------------------------------------------------------------------------------------
 
 
 def _result(job: Job, how: dict[str, Any], reader: Any, views: Any, model: Any) -> Result:

@@ -1,4 +1,4 @@
-"""What there is to tell about segments: a story, a table and a page."""
+"""The story, the table and the page about segments."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from coem.segments import segments_of
 def segment_files(
     story: Any, cuts: Any, sequences: Sequences, views: Any, reader: Any
 ) -> dict[str, Any]:
-    """Return what the files of a run have to say, by the fields of a result."""
+    """Return the contents of the files of a run, by the fields of a result."""
     names = [group.name for group in story.groups]
     segments = sequences.segment_of(story.assignments.label)
     return {
@@ -37,7 +37,7 @@ def segment_story(
     settings: dict[str, Any],
     **more: Any,
 ) -> tuple[Any, Any]:
-    """Return what there is to tell about topics and paragraphs, and the segments."""
+    """Return the story about topics and paragraphs, and the segments."""
     # Its states are what people call topics.
     reading = replace(read(model, views, sequences.filled), noun="topic")
     cuts = segments_of(reading.groups, reading.proba, sequences.lengths)
@@ -52,7 +52,7 @@ def page_of(
     """Return what writes the page about segments; `whole` counts all, if these are some."""
 
     def write(story: Any, path: Path) -> Any:
-        told = tell_segments(
+        about = tell_segments(
             story,
             cuts,
             sequences.texts,
@@ -60,7 +60,7 @@ def page_of(
             counts=views[TEXT],
             words=reader.vocabulary_[TEXT],
         )
-        return write_segments(replace(told, **(whole or {})), path)
+        return write_segments(replace(about, **(whole or {})), path)
 
     return write
 

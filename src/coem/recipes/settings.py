@@ -32,7 +32,7 @@ READING = ("encoding", "delimiter", "sheet", "skip_bad", "plain")
 
 
 def normal(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return checked parameters; what can be said in two ways is said in one."""
+    """Return checked parameters, with one form for those that can be given in two."""
     settings = dict(given)
     for name in settings.keys() & NUMBERS.keys():
         kind, least, optional = NUMBERS[name]
@@ -104,7 +104,7 @@ def _full_name(spec: Any) -> Any:
 
 
 def recorded(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as JSON has them; a view that is no name of columns or of a file is None."""
+    """Return settings for JSON; a view that is not given by columns or a file is None."""
     found = dict(settings)
     if isinstance(found.get("encoder"), NamedEncoder):
         found["encoder"] = found["encoder"].name

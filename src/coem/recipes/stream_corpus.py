@@ -14,7 +14,7 @@ from coem.recipes.documents import Documents, read_corpus
 from coem.recipes.listener import Listener
 from coem.stored import READER, TABLE
 
-MOST = 1 << 30  # bytes of the views of a batch, if nobody says how many documents it has
+MOST = 1 << 30  # bytes of the views of a batch, if its size is not given
 
 
 class CorpusSource:
@@ -35,7 +35,7 @@ class CorpusSource:
         self.ends_batch = False
         self.left = None  # rows of a corpus are whole
         self._row = 0
-        reader_of(self.corpus)  # raises if there is none
+        reader_of(self.corpus)  # raises if the corpus has no reader
 
     @property
     def views(self) -> str:
@@ -49,7 +49,7 @@ class CorpusSource:
 
     @property
     def usual_batch(self) -> int:
-        """Documents of a batch, if nobody says how many: all, or what fits in memory."""
+        """Number of documents of a batch by default: all, or what fits in memory."""
         n_rows = len(self.corpus)
         return max(min(n_rows, n_rows * MOST // max(self.corpus.n_bytes, 1)), 1)
 

@@ -97,20 +97,20 @@ class StreamFolder:
             return None
         for name in (*FILES, NEXT):
             place_in(self.path, name)
-        told = read_run(self.path)
-        if told["verb"] != "stream":
+        run_json = read_run(self.path)
+        if run_json["verb"] != "stream":
             raise ValueError(
-                f"{self.path} is a run of coem {told['verb']} and not a stream; name another "
+                f"{self.path} is a run of coem {run_json['verb']} and not a stream; name another "
                 "folder, or replace it with --force"
             )
-        self._check_same(told)
-        if self.written["safe_csv"] and not told["written"].get("safe_csv", False):
+        self._check_same(run_json)
+        if self.written["safe_csv"] and not run_json["written"].get("safe_csv", False):
             raise ValueError(
                 f"safe_csv was not asked for when the stream {self.path} began, and rows that are "
                 "written stay as they are; leave it out, or name another folder"
             )
         now = digest(self.path / MODEL)
-        state = next((one for one in told["stream"]["states"] if one["model"] == now), None)
+        state = next((one for one in run_json["stream"]["states"] if one["model"] == now), None)
         if state is None:
             raise ValueError(
                 f"{self.path / MODEL} is not the file that the stream wrote; put it back, or start "
@@ -118,8 +118,8 @@ class StreamFolder:
             )
         self._states, self._length = [state], state["length"]
         try:
-            self.called, self.written = told["called"], self.written | told["written"]
-            groups = self._groups(told, state)
+            self.called, self.written = run_json["called"], self.written | run_json["written"]
+            groups = self._groups(run_json, state)
             groups.check()
         except (KeyError, TypeError, OverflowError, pa.ArrowException) as error:
             raise ValueError(
@@ -129,9 +129,9 @@ class StreamFolder:
         self._cut()
         return groups, Inputs(deepcopy(state["inputs"]))
 
-    def _check_same(self, told: dict[str, Any]) -> None:
+    def _check_same(self, run_json: dict[str, Any]) -> None:
         """Refuse to go on with other parameters than those of the first call."""
-        before, now = told["stream"]["given"], recorded(self.given)
+        before, now = run_json["stream"]["given"], recorded(self.given)
         for name in sorted(before.keys() | now.keys()):
             if name != "threads" and before.get(name) != now.get(name):
                 raise ValueError(
@@ -154,13 +154,13 @@ class StreamFolder:
                 os.fsync(file.fileno())
         (self.path / NEXT).unlink(missing_ok=True)
 
-    def _groups(self, told: dict[str, Any], state: dict[str, Any]) -> Groups:
+    def _groups(self, run_json: dict[str, Any], state: dict[str, Any]) -> Groups:
         pipeline = load(self.path / MODEL)
         (_, reader), (_, model) = pipeline.steps
         window = place_in(self.path, RECENT.format(state["recent"]))
         tables = (parquet.read_table(path) for path in (self.path / REFERENCE, window))
-        settings = told["arguments"] | {"threads": self.given["threads"]}
-        column = told["stream"]["id"]
+        settings = run_json["arguments"] | {"threads": self.given["threads"]}
+        column = run_json["stream"]["id"]
         counts = Counts(**deepcopy(state["counts"]))  # the state is written again, as it was
         return Groups(settings, reader, model, state["names"], column, *tables, counts)
 
@@ -240,8 +240,8 @@ class StreamFolder:
         }
         self._states = [*self._states[-1:], state]
         with new_file(place_in(folder, RUN)) as file:
-            told = self._record(groups, inputs, fingerprint, recent.name)
-            file.write(to_json(told, indent=2).encode(errors="backslashreplace") + b"\n")
+            run_json = self._record(groups, inputs, fingerprint, recent.name)
+            file.write(to_json(run_json, indent=2).encode(errors="backslashreplace") + b"\n")
 
     def _record(
         self, groups: Groups, inputs: Inputs, fingerprint: str, recent: str

@@ -125,7 +125,7 @@ class Pieces:
         self.pending, self.n_skipped = inputs.begin(source)
 
     def take(self, size: int | None) -> list[Record]:
-        """Return the next records, `size` of them if so many come; all if it is None."""
+        """Return the next records, `size` of them if so many come; all if `size` is None."""
         while size is None or len(self.pending) < size:
             if self.pending and self.source.ends_batch:
                 break

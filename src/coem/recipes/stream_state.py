@@ -211,7 +211,7 @@ class Groups:
         return Documents(self.window, called, "", ids, self.id_column, 0, None, called)
 
     def story(self, called: str, naming: Any = None) -> Any:
-        """Return what there is to tell about the documents of the window."""
+        """Return the story about the documents of the window."""
         documents, views = self.documents(called), self.reader.transform(self.window)
         so_far = f"{self.counts.n_rows:,} documents so far in {len(self.names)} groups"
         return story_of(

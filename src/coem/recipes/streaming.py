@@ -170,7 +170,7 @@ def _each(pieces: Pieces, size: int | None, work: "_Work") -> Iterator[Batch]:
             stopped = stopped or late
             try:
                 yield found
-            except GeneratorExit:  # nobody wants more batches
+            except GeneratorExit:  # the caller wants no more batches
                 work.finish()
                 raise
     if pieces.source.left is not None:

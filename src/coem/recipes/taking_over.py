@@ -17,7 +17,7 @@ from coem.report import Naming
 
 @dataclass(frozen=True)
 class Earlier:
-    """What is known of an earlier run: read before any work, for it may be replaced later."""
+    """What is known of an earlier run. It is read first, because the run may be replaced later."""
 
     path: str
     fingerprint: str
@@ -33,13 +33,13 @@ def read_earlier(run: str | os.PathLike[str] | None) -> Earlier | None:
     recover(folder)  # a killed process may have moved it away
     if not folder.is_dir():
         raise ValueError(f"names_from: there is no folder {run}")
-    told = read_run(folder)
+    run_json = read_run(folder)
     naming = read_names(folder, own_names(folder)).naming
     if not naming:
         raise ValueError(
-            f"names_from: nobody named the groups of {run}; coem name {run} 0=NAME does"
+            f"names_from: the groups of {run} have no names; give some with coem name {run} 0=NAME"
         )
-    return Earlier(str(run), told["fingerprint"], naming, labels_by_id(folder))
+    return Earlier(str(run), run_json["fingerprint"], naming, labels_by_id(folder))
 
 
 def with_names(result: Any, earlier: Earlier | None, listener: Listener) -> Any:

@@ -135,10 +135,10 @@ def _result(job: Job, reader: Any, views: Any, model: AspectModel) -> Result:
 def _retell(
     job: Job, model: Any, views: Any, reader: Any, reading: Any, naming: Any
 ) -> dict[str, Any]:
-    """Return what there is to tell, under names that people gave if there are any."""
+    """Return the fields of a result that depend on the names of the groups."""
     story = job.tell(model, views, reader, reading=reading, naming=naming)
-    told = [{"label": g.label, "name": g.name, "share": g.share} for g in story.whole]
-    figures = {"k": job.settings["k"], "kl": float(model.kl_), "topics": told}
+    topics = [{"label": g.label, "name": g.name, "share": g.share} for g in story.whole]
+    figures = {"k": job.settings["k"], "kl": float(model.kl_), "topics": topics}
     return {"story": story, "figures": figures, "columns": shares_of(reading, naming)}
 
 
@@ -168,9 +168,9 @@ def _only_words(documents: Documents, listener: Listener) -> Documents:
 
 
 def _keep_words(reader: Any, listener: Listener) -> None:
-    """Leave out the views of a corpus other than text, unless there is none.
+    """Leave out the views of a corpus other than text, unless it has no text.
 
-    Nobody can leave them out with an option: a corpus has the views that it was made with.
+    No option can leave them out: a corpus has the views that it was made with.
     """
     kinds = {name: spec["kind"] for name, spec in reader.views_.items()}
     texts = [name for name, kind in kinds.items() if kind == "text"]
@@ -193,7 +193,7 @@ def _as_one(reader: Any, views: Any, documents: Documents) -> Any:
         return views
     columns = list(dict.fromkeys(name for names in texts for name in names))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they were told when the views were made
+        warnings.simplefilter("ignore")  # the same warnings came when the views were made
         return reader.set_params(views={"text": columns}).fit_transform(documents.table)
 
 

@@ -47,8 +47,8 @@ def group_views(
 ) -> TextViews:
     """Return the transformer that makes the views of groups.
 
-    If nothing is said about latent directions, they are a further view, but not beside links or
-    lists: they are made of the same words as the texts, and would outvote the links.
+    By default latent directions are a further view, but not beside links or lists: they are made
+    of the same words as the texts, and would outvote the links.
     """
     if settings["latent"] != "auto":
         return text_views(settings, documents, latent=latent_of(settings))
@@ -154,7 +154,7 @@ def to_views(
 
 
 def said_stop_words(reader: TextViews, settings: dict[str, Any]) -> str:
-    """Return which stop words were left out, in words, and put what was found into the settings.
+    """Return a text about the stop words, and put the lists that were found into the settings.
 
     In place of "auto" are the lists that it chose, so that the run can be repeated with them.
     """
