@@ -12,7 +12,7 @@ OUT = ("-k", "3", "--restarts", "2", "--out", "out")
 def test_models_that_explain_nothing(table, coem):
     coem("topics", table, "--text", "body", "-k", "3", "--out", "out")
     told = coem("explain", "out", "--id", "p0", code=1).stderr
-    assert "is an AspectModel, which explains no rows" in told
+    assert "is an AspectModel, which cannot explain rows" in told
 
 
 def test_a_document_that_is_empty_says_so(here, coem):

@@ -402,7 +402,7 @@ FOLDERS = {
 }
 NO_FOLDER = {
     "a corpus": "{} is a stream; name a folder that is not there yet",
-    "a demo": "{} is no folder; choose another one with --out",
+    "a demo": "{} is not a folder; choose another one with --out",
     "a stream": "{} is a stream; name a folder that is not there yet",
     "a checkpoint": "checkpoint must be a folder, and {} is ",
 }

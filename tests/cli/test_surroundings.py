@@ -152,7 +152,7 @@ def test_settings_of_the_wrong_kind(setting, message, table, coem):
 
 def test_settings_that_are_nested_too_deeply(table, coem):
     (table.parent / "c.toml").write_text(f"k = {'[' * 5000}{']' * 5000}\n")
-    assert "c.toml is no TOML" in coem("cluster", table, "--config", "c.toml", code=2).stderr
+    assert "c.toml is not TOML" in coem("cluster", table, "--config", "c.toml", code=2).stderr
 
 
 @pytest.mark.parametrize("among", ["[4, 2]", '"4,2"'])

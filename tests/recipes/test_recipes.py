@@ -307,7 +307,7 @@ def test_k_means_has_groups_names_and_trust_but_no_probabilities(files, tmp_path
     assert labels == found.labels.tolist()
     told = CliRunner().invoke(main, ["explain", str(folder), "--id", "p1"])
     assert told.exit_code != 0
-    assert "is a SphericalKMeans, which explains no rows" in told.stderr
+    assert "is a SphericalKMeans, which cannot explain rows" in told.stderr
 
 
 def test_objects_as_views(files, tmp_path):

@@ -23,7 +23,7 @@ class Numbers(click.ParamType):
             parts = value.split(",") if isinstance(value, str) else value
             numbers = sorted({int(part) for part in parts})
         except ValueError:
-            self.fail(f"{value!r} is no list of numbers such as 5,10,20", parameter, context)
+            self.fail(f"{value!r} is not a list of numbers such as 5,10,20", parameter, context)
         if len(numbers) < 2 or numbers[0] < 2:
             self.fail("give at least two numbers, each 2 or more", parameter, context)
         return numbers
@@ -41,7 +41,7 @@ def read_config(context: click.Context, parameter: click.Parameter, value: str |
     try:
         settings = tomllib.loads(Path(value).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise click.BadParameter(f"{value} is no TOML: {error}") from None
+        raise click.BadParameter(f"{value} is not TOML: {error}") from None
     verb = context.info_name or ""
     others = OTHERWISE.get(verb, set())
     plain = {
@@ -66,7 +66,7 @@ def read_config(context: click.Context, parameter: click.Parameter, value: str |
 
 
 def _check_known(settings: dict[str, Any], source: str) -> None:
-    """Refuse what is no verb, and an option of no verb at all."""
+    """Refuse a table that is not named like a verb, and an option that no verb has."""
     from coem.cli._program import VERBS, main
 
     context = click.Context(main)

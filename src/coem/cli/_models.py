@@ -66,22 +66,22 @@ def load_model(path: Path, encoder: str | None = None, *, trust_patterns: bool =
         check_model(path.parent, read_run(path.parent))
     fill = _encoder(path, encoder, in_run)
     pipeline = coem.load(path, fill=fill, trust_patterns=trust_patterns)
-    told = coem.read_info(path)
+    info = coem.read_info(path)
     steps = getattr(pipeline, "steps", [])
     if len(steps) != 2 or not hasattr(steps[0][1], "vocabulary_"):
         raise ValueError(f"{path} holds no model that reads documents; use coem.load in Python")
     (_, reader), (_, model) = steps
-    how = read_how(told.extra.get("paragraphs"))
+    how = read_how(info.extra.get("paragraphs"))
     if hasattr(model, "transmat_") and how is None:
         raise ValueError(
             f"{path} holds a hidden Markov model that coem segment did not write; use coem.load in "
             "Python"
         )
-    own = names_of(told, _n_groups(model))
+    own = names_of(info, _n_groups(model))
     if encoder is not None and not embeds_of(reader):
         raise ValueError(f"{path} has no view that an encoder made; leave --encoder out")
     naming = read_names(path.parent, own).naming if in_run else Naming(tuple(own))
-    return Saved(path, reader, model, naming, told.fingerprint, how)
+    return Saved(path, reader, model, naming, info.fingerprint, how)
 
 
 def _n_groups(model: Any) -> int | None:
@@ -203,7 +203,7 @@ def views_of(
     """Return the views of documents, with vectors of NAME=FILE.npy where a view was such a file.
 
     A file has a row for each document of the fit, so that other documents need one of their own.
-    Texts are encoded with bars and the store of vectors if there is somebody to talk to.
+    Texts are encoded with bars and the store of vectors if `talk` is given.
     """
     check_encoders(saved)
     reader = copy(saved.reader)
@@ -263,17 +263,17 @@ def _check_vectors(saved: Saved, name: str, file: str) -> None:
         )
 
 
-def tell_changes(run: Path, told: dict[str, Any], talk: Talk, names: Container[str]) -> None:
+def tell_changes(run: Path, run_json: dict[str, Any], talk: Talk, names: Container[str]) -> None:
     """Say which of some files of a run are no longer what it wrote."""
-    for name, what in changed_files(run, told).items():
+    for name, what in changed_files(run, run_json).items():
         if name in names:
             talk.note(f"note: {run / name} {what}")
 
 
-def changed(told: dict[str, Any], documents: Documents, vectors: tuple[str, ...]) -> list[str]:
-    """Return what is not as a run had it, in sentences."""
+def changed(run_json: dict[str, Any], documents: Documents, vectors: tuple[str, ...]) -> list[str]:
+    """Return what has changed since a run, in sentences."""
     found = []
-    if documents.fingerprint != told["fingerprint"]:
+    if documents.fingerprint != run_json["fingerprint"]:
         found.append(f"{documents.source} has other content than the run's documents")
     return found + [f"{item} is not what the run read" for item in vectors]
 
@@ -316,34 +316,35 @@ def assign(saved: Saved, views: Any, documents: Documents) -> Any:
 
 
 def documents_of(saved: Saved, source: str | None, talk: Talk, **reading: Any) -> Documents:
-    """Return the documents that a model is asked about: those of a file, or of its run."""
+    """Return the documents for a model: those of a file, or of its run."""
     run = saved.path.parent
-    told = read_run(run) if (run / RUN).is_file() else None
-    source = source or (told and _source_of(run, told))
+    run_json = read_run(run) if (run / RUN).is_file() else None
+    source = source or (run_json and _source_of(run, run_json))
     if source is None:
         raise ValueError(
             f"it is not known which documents {saved.path} was fitted on; name them with --file"
         )
     if not os.path.exists(source):
         raise ValueError(f"{source} is not there any more; name the documents with --file")
-    options = {**(told["arguments"] if told else {})}
+    options = {**(run_json["arguments"] if run_json else {})}
     options |= {name: value for name, value in reading.items() if value}
-    found = read_rows(saved, Renamed(source, *known_as(told)) if told else source, options, talk)
-    # What is told of a run is told of the rows that it was made of.
-    whole = found.in_parts and told is not None and told["verb"] in WHOLE
+    documents = Renamed(source, *known_as(run_json)) if run_json else source
+    found = read_rows(saved, documents, options, talk)
+    # What is said of a run is about the rows that it was made of.
+    whole = found.in_parts and run_json is not None and run_json["verb"] in WHOLE
     return found.loaded() if whole and fit_in_memory(found) else found
 
 
-def _source_of(run: Path, told: dict[str, Any]) -> str | None:
+def _source_of(run: Path, run_json: dict[str, Any]) -> str | None:
     """Return where the documents of a run are; a stream keeps the latest ones beside its record."""
-    if told["verb"] != "stream":
-        found: str | None = told["source"]
+    if run_json["verb"] != "stream":
+        found: str | None = run_json["source"]
         return found
-    return str(run / os.path.basename(told["source"] or ""))
+    return str(run / os.path.basename(run_json["source"] or ""))
 
 
 def _ids(saved: Saved, given: str | None) -> dict[str, Any]:
-    """Return where the ids of documents are: as told, as in the fit, or anywhere.
+    """Return where the ids of documents are: as given, as in the fit, or anywhere.
 
     Only inbound links need the column of the fit: other documents may have no ids.
     """

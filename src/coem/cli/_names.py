@@ -39,41 +39,41 @@ def keep(run: Path, naming: Any, talk: Talk, options: dict[str, Any]) -> None:
     from coem.recipes.record import renamed_files, rewrite
     from coem.recipes.run_file import REPORT, TABLES, read_run
 
-    told = read_run(run)
+    run_json = read_run(run)
     will_write(*(place_in(run, name) for name in (NAMES, REPORT, *TABLES)))
-    write_names(run, Names(naming, renamed_files(run, told)))
+    write_names(run, Names(naming, renamed_files(run, run_json)))
     try:
-        again = _told(run, talk, options["source"], options["vectors"], options["encoder"])
+        again = _contents(run, talk, options["source"], options["vectors"], options["encoder"])
     except (ValueError, OSError, ImportError) as error:
         talk.note(f"note: the tables and the page of {run} are as they were: {error}")
         return
     talk.formulas(rewrite(run, again, naming))
 
 
-def _told(
+def _contents(
     run: Path, talk: Talk, source: str | None, vectors: tuple[str, ...], encoder: str | None
 ) -> Any:
-    """Return what the tables and the page of a run say, from its model and its documents."""
+    """Return the contents of the tables and the page of a run, from its model and its documents."""
     from coem.cli import _models
     from coem.recipes.run_file import read_run
 
-    told, saved = read_run(run), _models.load_model(run, encoder)
-    _check_tables(run, told)
+    run_json, saved = read_run(run), _models.load_model(run, encoder)
+    _check_tables(run, run_json)
     documents = _models.documents_of(saved, source, talk)
-    new = _models.changed(told, documents, vectors)
+    new = _models.changed(run_json, documents, vectors)
     if new:
         raise ValueError(f"{'; '.join(new)}")
     views = _models.shown_views(saved, documents, vectors, talk)
-    fields = TOLD[told["verb"]](run, told, saved, documents, views)
+    fields = FIELDS[run_json["verb"]](run, run_json, saved, documents, views)
     return SimpleNamespace(**{**NOTHING, **fields})
 
 
-def _check_tables(run: Path, told: dict[str, Any]) -> None:
-    """Refuse to replace a table that somebody else changed."""
+def _check_tables(run: Path, run_json: dict[str, Any]) -> None:
+    """Refuse to replace a table that was changed after the run."""
     from coem.recipes.record import changed_files
     from coem.recipes.run_file import TABLES
 
-    for name in changed_files(run, told):
+    for name in changed_files(run, run_json):
         if name in TABLES and (run / name).is_file():
             raise ValueError(
                 f"{run / name} was changed after the run, and that would be lost; put back what "
@@ -95,48 +95,48 @@ def _groups(run: Path, *about: Any) -> dict[str, Any]:
     return {"story": story, "rows": rows, "columns": {"trust": trust}}
 
 
-def _topics(run: Path, told: Any, saved: Any, documents: Any, views: Any) -> dict[str, Any]:
+def _topics(run: Path, run_json: Any, saved: Any, documents: Any, views: Any) -> dict[str, Any]:
     """Return what a run of coem topics says."""
     from coem.cli.report import story_again
     from coem.recipes.topics_of import shares_of
     from coem.report import read
 
     reading = read(saved.model, views)
-    story, _ = story_again(told, saved, documents, views, reading=reading)
+    story, _ = story_again(run_json, saved, documents, views, reading=reading)
     return {"story": story, "columns": shares_of(reading, saved.naming)}
 
 
-def _segments(run: Path, told: Any, saved: Any, documents: Any, views: Any) -> dict[str, Any]:
+def _segments(run: Path, run_json: Any, saved: Any, documents: Any, views: Any) -> dict[str, Any]:
     """Return what a run of coem segment says."""
     from coem.recipes.segmenting_parts import told_in_parts
     from coem.recipes.segments_told import segment_files, segment_story
 
     if documents.in_parts:
-        given = saved.model, saved.reader, documents, saved.paragraphs, told["arguments"]
+        given = saved.model, saved.reader, documents, saved.paragraphs, run_json["arguments"]
         return told_in_parts(*given, naming=saved.naming or None)
-    about = saved.model, views, saved.reader, documents, told["arguments"]
+    about = saved.model, views, saved.reader, documents, run_json["arguments"]
     story, cuts = segment_story(*about, naming=saved.naming or None)
     return segment_files(story, cuts, documents, views, saved.reader)
 
 
-def _stream(run: Path, told: Any, saved: Any, documents: Any, views: Any) -> dict[str, Any]:
+def _stream(run: Path, run_json: Any, saved: Any, documents: Any, views: Any) -> dict[str, Any]:
     """Return what a stream says: the page shows its latest documents, the tables count all."""
     from coem.cli.report import story_again
     from coem.recipes.run_file import CLUSTERS, digest
     from coem.recipes.stream_folder import stream_clusters
 
-    story, _ = story_again(told, saved, documents, views)
+    story, _ = story_again(run_json, saved, documents, views)
     now = digest(saved.path)
-    states = told["stream"]["states"]
+    states = run_json["stream"]["states"]
     counts = next((s["counts"] for s in states if s["model"] == now), states[-1]["counts"])
     return {"story": story, "tables": {CLUSTERS: stream_clusters(story, counts)}, "journal": True}
 
 
-TOLD = {"stream": _stream, "cluster": _groups, "topics": _topics, "segment": _segments}
+FIELDS = {"stream": _stream, "cluster": _groups, "topics": _topics, "segment": _segments}
 
 
 def listed(run: Path, naming: Any, talk: Talk) -> tuple[str, list[dict[str, Any]]]:
-    """Return the groups of a run with their names, in words and as data."""
+    """Return the groups of a run with their names, as text and as data."""
     from coem.cli import _models
     from coem.recipes.matching import assignments
     from coem.recipes.run_file import TABLES, read_run

@@ -29,8 +29,8 @@ def _named(
         name, found, spec = item.partition("=")
         if not (name and found and spec):
             raise click.BadParameter(f"{item!r} is not NAME=COLUMN")
-        if not name.isprintable():  # bytes that are no UTF-8, too: no file can hold them
-            raise click.BadParameter(f"{name!r} is no name to print")
+        if not name.isprintable():  # also bytes that are not UTF-8: no file can hold them
+            raise click.BadParameter(f"the name {name!r} has characters that cannot be printed")
         if name in views:
             raise click.BadParameter(f"there are two views {name!r}")
         views[name] = spec
@@ -62,7 +62,7 @@ def _stop_words(context: click.Context, parameter: click.Parameter, value: str) 
 def needed_label(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> str | None:
-    """Return the column of the labels, which only a folder may have without being told."""
+    """Return the column of the labels; you can leave it out only for a folder."""
     # Parameters that were given come first, so that the source is known.
     source = context.params.get("source")
     elsewhere = context.params.get("labels") is not None

@@ -15,8 +15,8 @@ import click
 
 from coem.phrases import enumerated
 
-STOPPED = "coem.cli.stopped"  # in the context: what a verb that is stopped has written, in words
-GO_ON = "coem.cli.go_on"  # in the context: how a verb that is stopped can go on, in words
+STOPPED = "coem.cli.stopped"  # in the context: what a stopped verb has written, as a sentence
+GO_ON = "coem.cli.go_on"  # in the context: how a stopped verb can go on, as a sentence
 TARGETS = "coem.cli.targets"  # in the context: what a verb is to write, and what was there before
 ENDING = tuple(  # Windows has no SIGHUP
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -25,7 +25,7 @@ STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by their number
 
 
 class Terminated(KeyboardInterrupt):
-    """Somebody asked the program to end: what Ctrl-C undoes is undone then, too."""
+    """The program was asked to end: what Ctrl-C undoes is undone then, too."""
 
     latest: "ref[Terminated] | None" = None
 
@@ -46,7 +46,7 @@ class Terminated(KeyboardInterrupt):
 def open_streams() -> None:
     """Let streams that are closed lead nowhere.
 
-    A file must not get their number: whatever is said to that number would be written to it.
+    A file must not get their number: all output to that number would be written to the file.
     """
     for number, (name, mode) in enumerate(STREAMS):
         try:
@@ -83,7 +83,7 @@ def stopping_when_told() -> Iterator[None]:
         return
     before = {number: signal.getsignal(number) for number in ENDING}
     heard = [number for number in ENDING if before[number] != signal.SIG_IGN]
-    Terminated.latest = None  # somebody may have kept one that ended an earlier call
+    Terminated.latest = None  # a caller may have kept one that ended an earlier call
     try:
         for number in heard:
             signal.signal(number, _stop)
@@ -114,11 +114,11 @@ def stopping_after_rounds(say: Callable[[], None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    told: list[int] = []
+    numbers: list[int] = []
 
     def hear(number: int, frame: FrameType | None) -> None:
-        if not told and stopping.ask():
-            told.append(number)
+        if not numbers and stopping.ask():
+            numbers.append(number)
             say()
             return
         if number == signal.SIGINT:
@@ -133,7 +133,7 @@ def stopping_after_rounds(say: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, hear)
         yield
     except stopping.StoppedAfterRound:
-        raise Terminated(told[0] if told else signal.SIGINT) from None
+        raise Terminated(numbers[0] if numbers else signal.SIGINT) from None
     finally:
         stopping.forget()
         for number in heard:
@@ -141,7 +141,7 @@ def stopping_after_rounds(say: Callable[[], None]) -> Iterator[None]:
 
 
 def will_write(*paths: Path, by: str = "") -> None:
-    """Say what a verb is about to write, so that it can be told later if that was done.
+    """Record what a verb is about to write, so that `written` can say later if that was done.
 
     If a folder stays the same and gets more files, `by` is the file in it that is replaced last.
     """
@@ -152,7 +152,7 @@ def will_write(*paths: Path, by: str = "") -> None:
 
 
 def written(context: click.Context) -> str:
-    """Return what a verb has written so far, in words: what is there, and was not before.
+    """Return a sentence about what a verb has written so far: new or changed files and folders.
 
     Files are looked at, since a signal may come between the last step and any note of it.
     """
@@ -162,7 +162,7 @@ def written(context: click.Context) -> str:
 
 
 def finished(context: click.Context) -> str:
-    """Return which files and folders a verb has written, in words, or nothing."""
+    """Return a sentence that names the files and folders a verb has written, or nothing."""
     targets = context.meta.get(TARGETS, {}).items()
     done = [str(path) for path, (by, before) in targets if _known_by(by) not in (None, before)]
     return f"{enumerated(done)} {'was' if len(done) == 1 else 'were'} written" if done else ""

@@ -94,7 +94,7 @@ class Verbs(click.Group):
             raise
 
     def invoke(self, context: click.Context) -> Any:
-        """Run a verb; what a user can mend is told in one sentence, without a traceback."""
+        """Run a verb; print an error that the user can fix in one sentence, without a traceback."""
         try:
             with stopping_when_told():
                 return super().invoke(context)
@@ -107,10 +107,10 @@ class Verbs(click.Group):
             # Threads may still be at work in a kernel, and would be torn down under it.
             click.echo(harmless(f"coem: stopped; {written(context)}"), err=True)
             sys.stdout.flush()
-            told = error.number if isinstance(error, Terminated) else signal.SIGINT
-            os._exit(INTERRUPTED + told)
+            number = error.number if isinstance(error, Terminated) else signal.SIGINT
+            os._exit(INTERRUPTED + number)
         except BrokenPipeError:
-            # Whoever read the output has enough; nothing more can be said to them.
+            # The reader of the output has closed it, and nothing more can be sent.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             context.exit(0)
         except Exception as error:
@@ -132,7 +132,7 @@ def fail(
             "corpus: of coem ingest)"
         )
     elif isinstance(error, OSError) and error.strerror and done and not error.filename:
-        # A stream has no name: all is well but for what was to be printed.
+        # A stream has no name: only the printing failed.
         text = f"{done}, but what is to be printed was not: {error.strerror.lower()}"
     elif isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""

@@ -16,7 +16,7 @@ from coem.recipes.record import NOT_FULL, changed_files, files_read, write_run
 from coem.recipes.result import job_of
 from coem.recipes.run_file import FILES, REPORT, RUN, read_run
 
-# Options that are no matter of what is found.
+# Options that do not change the result.
 OWN = {"source", "out", "force", "form", "no_report", "full", "safe_csv"}
 OWN |= {"strict", "as_json", "quiet", "checkpoint", "resume", "stream", "batch"}
 
@@ -43,16 +43,16 @@ def run(
     _check_apart(state, target)
     there = (target / RUN).is_file() and not options["force"]
     with keeping(state, talk, goes_on=not there) as part:
-        told = _finished(recipe, options, part) if there and state is not None else None
-        if told is None:
+        run_json = _finished(recipe, options, part) if there and state is not None else None
+        if run_json is None:
             with _new_run(options) as folder:
                 given = {**arguments(options), "checkpoint": part}
                 result = recipe(options["source"], **given, listener=talk)
                 found = write_run(folder, result, **_written(options))
-    if told is not None:
+    if run_json is not None:
         talk.note(f"{target} is complete: there is nothing to resume")
-        talk.result(str(target), {"folder": str(target), **told["result"]})
-        _finish(options, talk, told["result"].get("converged", True))
+        talk.result(str(target), {"folder": str(target), **run_json["result"]})
+        _finish(options, talk, run_json["result"].get("converged", True))
         return None
     talk.formulas(found)
     talk.result(printed(result), {"folder": str(target), **result.figures})
@@ -75,14 +75,14 @@ def _finished(
     """
     target = place(options)
     try:
-        told = read_run(target)
+        run_json = read_run(target)
         job = job_of(recipe, options["source"], **arguments(options), checkpoint=part)
         inputs = files_read(job.settings)
-    except (ValueError, OSError):  # whatever it is, it is not this call's
+    except (ValueError, OSError):  # the folder is not the result of this call
         return None
-    same = told.get("call") == job.call and told["written"] == _written(options)
-    same = same and inputs.items() <= told.get("inputs", {}).items()
-    return told if same and not changed_files(target, told) else None
+    same = run_json.get("call") == job.call and run_json["written"] == _written(options)
+    same = same and inputs.items() <= run_json.get("inputs", {}).items()
+    return run_json if same and not changed_files(target, run_json) else None
 
 
 def _check_full(source: str) -> None:

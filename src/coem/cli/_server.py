@@ -32,7 +32,7 @@ class Refused(Exception):
     def __init__(self, status: int, error: str, *, field: str, fix: str) -> None:
         super().__init__(error)
         self.status = status
-        self.told = {"error": error, "field": field, "fix": fix}
+        self.answer = {"error": error, "field": field, "fix": fix}
 
 
 # -- what a request says ---------------------------------------------------------------------------
@@ -43,14 +43,14 @@ def read_request(body: bytes, columns: Iterable[str]) -> tuple[list[dict[str, An
 
     `columns` are those that the model reads, to be named where one is missing.
     """
-    told = _parsed(body)
-    if not isinstance(told, dict) or ("rows" in told) == ("row" in told):
+    content = _parsed(body)
+    if not isinstance(content, dict) or ("rows" in content) == ("row" in content):
         raise _bad("the body must be an object with either rows or row", "body", f"send {FORM}")
-    extra = sorted(told.keys() - {"rows", "row"})
+    extra = sorted(content.keys() - {"rows", "row"})
     if extra:
         raise _bad(f"unknown field {extra[0][:80]!r}", extra[0][:80], f"send {FORM}")
-    single = "row" in told
-    rows = [told["row"]] if single else told["rows"]
+    single = "row" in content
+    rows = [content["row"]] if single else content["rows"]
     if not isinstance(rows, list) or not rows:
         raise _bad("rows must be a list of at least one row", "rows", f"send {FORM}")
     if len(rows) > MOST_ROWS:
@@ -70,18 +70,18 @@ def _parsed(body: bytes) -> Any:
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_no_number)
     except UnicodeDecodeError as error:
-        wrong = f"the body is no UTF-8 at byte {error.start}"
+        wrong = f"the body is not UTF-8 at byte {error.start}"
         raise _bad(wrong, "body", "send JSON in UTF-8") from None
     except (ValueError, RecursionError) as error:
-        raise _bad(f"the body is no JSON: {error!s:.200}", "body", f"send {FORM}") from None
+        raise _bad(f"the body is not JSON: {error!s:.200}", "body", f"send {FORM}") from None
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number in JSON")
+    raise ValueError(f"{text} is not a number in JSON")
 
 
 def _check_row(row: Any, place: str, kinds: dict[str, type | None]) -> None:
-    """Refuse what is no row; a column has values of one kind in all rows."""
+    """Refuse what is not a row; a column has values of one kind in all rows."""
     if not isinstance(row, dict) or not row:
         fix = 'send an object such as {"COLUMN": "value"}'
         raise _bad(f"{place} must be an object with a value for each column", place, fix)
@@ -139,7 +139,7 @@ def _misfit(
 
 
 def _called(value: Any) -> str:
-    """Return the kind of a value in words."""
+    """Return the name of the kind of a value."""
     if isinstance(value, list):
         return "a list of texts" if all(isinstance(v, str) for v in value) else "a list of numbers"
     return {str: "text", bool: "true or false"}.get(type(value), "a number")
@@ -207,8 +207,8 @@ class Server(ThreadingHTTPServer):
     def _turn_away(self, request: Any) -> None:
         """Say that all places are taken, and close the connection."""
         fix = "try again in a few seconds, and close connections that are not needed"
-        told = {"error": "there are too many connections", "field": "connection", "fix": fix}
-        body = json.dumps(told).encode()
+        content = {"error": "there are too many connections", "field": "connection", "fix": fix}
+        body = json.dumps(content).encode()
         head = (
             "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json; charset=utf-8\r\n"
             f"Content-Length: {len(body)}\r\nRetry-After: {math.ceil(HASTE)}\r\n"
@@ -238,7 +238,7 @@ class Server(ThreadingHTTPServer):
             self.places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Let a connection that broke off be: whoever asked has gone."""
+        """Ignore a broken connection: the client has gone."""
 
     def answer(self, body: bytes) -> dict[str, Any]:
         """Return the answer to POST /predict."""
@@ -300,10 +300,10 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(error)
         except OSError:
             raise
-        except Exception as error:  # a bug: whoever asked gets an answer, and no more of it
+        except Exception as error:  # a bug: the client gets an answer without details
             self.log_error("%s: %s", type(error).__name__, error)
-            told = {"error": "something went wrong in the server", "field": "", "fix": "report it"}
-            self._send(500, told)
+            wrong = "something went wrong in the server"
+            self._send(500, {"error": wrong, "field": "", "fix": "report it"})
 
     def _has_body(self) -> bool:
         said = self.headers.get("Content-Length", "0") != "0"
@@ -349,7 +349,7 @@ class Handler(BaseHTTPRequestHandler):
         """Send what is wrong. A body that was not read ends the connection."""
         rest = self._has_body() and not getattr(self, "was_read", False)
         self.close_connection = self.close_connection or rest
-        self._send(error.status, error.told)
+        self._send(error.status, error.answer)
         if rest:
             self._drain()
 
@@ -363,9 +363,9 @@ class Handler(BaseHTTPRequestHandler):
             while left > 0 and (part := self.connection.recv(1 << 16)):
                 left -= len(part)
 
-    def _send(self, status: int, told: Any) -> None:
+    def _send(self, status: int, content: Any) -> None:
         self.was_read = False  # of the next request of the connection
-        body = json.dumps(told, ensure_ascii=False).encode()
+        body = json.dumps(content, ensure_ascii=False).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
@@ -382,11 +382,11 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer a request that is no HTTP, or of an unknown method, in JSON as well."""
+        """Answer in JSON also if a request is not HTTP, or has an unknown method."""
         self.close_connection = True
         self.command = getattr(self, "command", None) or "GET"
-        told = str(message or HTTPStatus(code).phrase)[:200]
-        self._send(code, {"error": told, "field": "request", "fix": "use POST /predict"})
+        wrong = str(message or HTTPStatus(code).phrase)[:200]
+        self._send(code, {"error": wrong, "field": "request", "fix": "use POST /predict"})
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing of requests; rows are private."""

@@ -1,4 +1,4 @@
-"""What is said, and where: results on stdout, progress and notes on stderr."""
+"""The output of the program: results on stdout, progress and notes on stderr."""
 
 import re
 import sys
@@ -14,14 +14,14 @@ from coem.recipes.listener import Listener, duration
 
 PLACE = "coem.cli.place"  # in the context: what tells where a row of the documents is
 
-# Names and labels are those of a file of anybody: a terminal obeys what is written in them. Signs
+# Names and labels come from files of any author, and a terminal obeys codes in them. Signs
 # that turn the direction of writing make a line look like another one.
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def harmless(text: str) -> str:
-    """Return text with control characters as escapes, but for the ends of its lines and tabs."""
+    """Return text with escapes for control characters, except line ends and tabs."""
     return CONTROLS.sub(_escape, text)
 
 
@@ -85,7 +85,7 @@ class Talk(Listener):
             context.meta[PLACE] = place
 
     def result(self, text: str, data: Any) -> None:
-        """Give the result, in words or as JSON."""
+        """Print the result, as text or as JSON."""
         if self.silent:
             return
         if self.as_json:
@@ -93,9 +93,9 @@ class Talk(Listener):
 
             # Other encodings may not have all letters, and JSON has a way to write them.
             utf = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
-            told = to_json(data, ensure_ascii=not utf)
+            content = to_json(data, ensure_ascii=not utf)
             # JSON has an escape of its own; programs that read it get the same letters.
-            click.echo(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", told))
+            click.echo(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", content))
         else:
             click.echo(harmless(text))
 
@@ -108,7 +108,7 @@ class Talk(Listener):
 
     @contextmanager
     def progress(self, what: str, total: int | None, *, at_most: bool = False) -> Iterator["Bar"]:
-        """Show a bar on stderr while something long goes on, if there is somebody to see it.
+        """Show a bar on stderr during long work, if stderr is a terminal.
 
         A total of None is one that is not known; `at_most` says that the end may come before it.
         """
@@ -141,7 +141,7 @@ class Talk(Listener):
     def fitting(self, what: str, total: int | None, *, by_rounds: bool = False) -> Iterator["Bar"]:
         """Show a bar while models are fitted, with the objective of the round that they are at.
 
-        It moves on by rounds, or else when it is told to.
+        It moves on by rounds, or when its `step` is called.
         """
         with self.progress(what, total, at_most=by_rounds) as bar:
             if not bar.is_there:
@@ -163,7 +163,7 @@ class Talk(Listener):
             self.note(f"note: {text}")
 
 
-# What the library says to those who write Python, and what it is to those who write commands.
+# Advice for users of Python, and the same advice for users of the program.
 PYTHON = (
     (r"views=\{'text': 'COLUMN'\}", "--text COLUMN"),
     (r"\bencoder='NAME'", "--encoder NAME"),
@@ -217,7 +217,7 @@ class Pace:
     Parameters
     ----------
     total : int or None
-        The number of steps; None if it is not known, and nothing is said then.
+        The number of steps; None if it is not known: then no time is shown.
     at_most : bool
         Whether the end may come before the last step.
     clock : callable
@@ -225,7 +225,7 @@ class Pace:
     """
 
     KEPT = 0.9  # of the weight of a step, when the next one is there
-    FIRST = 1.0  # seconds before which nothing is said: the first steps are no measure
+    FIRST = 1.0  # seconds before a time is shown: the first steps are not typical
 
     def __init__(
         self,
@@ -247,7 +247,7 @@ class Pace:
         self._last, self._done = now, self._done + number
 
     def __str__(self) -> str:
-        """Return the time that is left, in words, or nothing if there is nothing to go by."""
+        """Return the time that is left as text; "" if it cannot be estimated."""
         now = self._clock()
         left = 0 if self._total is None else self._total - self._done
         if left <= 0 or not self._done or now - self._start < self.FIRST:
@@ -265,7 +265,7 @@ class Bar:
 
     @property
     def is_there(self) -> bool:
-        """Whether anybody sees it."""
+        """Whether the bar is shown."""
         return self._progress is not None
 
     def step(self, state: str | None = None) -> None:

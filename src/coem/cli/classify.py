@@ -113,16 +113,16 @@ def command(**options: Any) -> None:
 
 
 def _in_options(recipe: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the recipe with a doctor who speaks of options."""
+    """Return the recipe with the advice of its doctor in terms of options."""
 
     @wraps(recipe)
-    def told(source: str, **given: Any) -> Any:
+    def advised(source: str, **given: Any) -> Any:
         result = recipe(source, **given)
         if "doctor" in result.figures:
             result.figures["doctor"] = in_options(result.figures["doctor"])
         return result
 
-    return told
+    return advised
 
 
 def _printed(result: Any) -> str:

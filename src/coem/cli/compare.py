@@ -39,14 +39,14 @@ def command(runs: tuple[Path, ...], quiet: bool, as_json: bool) -> None:
     talk = Talk(quiet=quiet, as_json=as_json)
     if len(runs) < 2:
         raise click.UsageError("give at least two runs to compare")
-    told = [read_run(run) for run in runs]
-    if len({run["fingerprint"] for run in told}) > 1:
+    records = [read_run(run) for run in runs]
+    if len({run["fingerprint"] for run in records}) > 1:
         talk.note("note: the runs are of different files; rows are matched by their ids")
-    for run, record in zip(runs, told, strict=True):
+    for run, record in zip(runs, records, strict=True):
         _models.tell_changes(run, record, talk, TABLES)
     labels = [labels_by_id(run) for run in runs]
-    ranks, reason = _ranks(told)
-    text, rows = _figures(runs, told, ranks)
+    ranks, reason = _ranks(records)
+    text, rows = _figures(runs, records, ranks)
     pairs = [_pair(runs, labels, i, j) for i in range(len(runs)) for j in range(i + 1, len(runs))]
     became = [_became(runs, labels, i) for i in range(len(runs) - 1)]
     lines = [
@@ -69,7 +69,7 @@ def command(runs: tuple[Path, ...], quiet: bool, as_json: bool) -> None:
 
 
 def _figures(
-    runs: tuple[Path, ...], told: list[dict[str, Any]], ranks: list[int | None]
+    runs: tuple[Path, ...], records: list[dict[str, Any]], ranks: list[int | None]
 ) -> tuple[str, list[dict[str, Any]]]:
     """Return the figures of the runs, as a table and as data.
 
@@ -86,7 +86,7 @@ def _figures(
             "nmi": t["result"].get("nmi"),
             "seconds": t["seconds"],
         }
-        for run, t, rank in zip(runs, told, ranks, strict=True)
+        for run, t, rank in zip(runs, records, ranks, strict=True)
     ]
     shown = [
         name
@@ -100,7 +100,7 @@ def _figures(
 
 
 def _became(runs: tuple[Path, ...], labels: list[Any], i: int) -> tuple[str, dict[str, Any]]:
-    """Return which group of a run became which of the next one, in words and as data."""
+    """Return which group of a run became which of the next one, as text and as data."""
     from coem.recipes.matching import fates, names_by_label, shared
 
     before, after = str(runs[i]), str(runs[i + 1])
@@ -149,8 +149,8 @@ def _said(data: dict[str, Any], new_names: dict[str, str]) -> str:
         table([*header, "shared", "of the group", "of the group there"], rows),
     ]
     if data["new"]:
-        told = ", ".join(f"{label} ({new_names.get(label, '')})" for label in data["new"])
-        lines.append(f"New in {data['next']}: {told}")
+        new = ", ".join(f"{label} ({new_names.get(label, '')})" for label in data["new"])
+        lines.append(f"New in {data['next']}: {new}")
     return "\n".join(lines)
 
 
@@ -169,14 +169,14 @@ NO_MATTER = {
 OPTIONS = {"views": "view"}  # settings whose option has another name
 
 
-def _ranks(told: list[dict[str, Any]]) -> tuple[list[int | None], str | None]:
-    """Return the rank of every run by its objective, and why some runs have none.
+def _ranks(records: list[dict[str, Any]]) -> tuple[list[int | None], str | None]:
+    """Return the rank of every run by its objective, and why some have no rank.
 
     An objective is a sum over the documents, under a model of a certain size. It says which of two
     runs is better only if both have the same documents, views, settings and number of groups.
     """
-    objectives = [run["result"].get("objective") for run in told]
-    kinds = [_maximised(run) for run in told]
+    objectives = [run["result"].get("objective") for run in records]
+    kinds = [_maximised(run) for run in records]
     ranks: list[int | None] = []
     for kind, mine in zip(kinds, objectives, strict=True):
         alike = [o for other, o in zip(kinds, objectives, strict=True) if other == kind]

@@ -36,7 +36,7 @@ def command(out: Path, quiet: bool, as_json: bool) -> None:
     talk = Talk(quiet=quiet, as_json=as_json)
     file = out / FILE
     if is_stream(out) or out.is_file():
-        raise ValueError(f"{out} is no folder; choose another one with --out")
+        raise ValueError(f"{out} is not a folder; choose another one with --out")
     if out.exists() and any(out.iterdir()) and not file.is_file():
         raise ValueError(f"{out} is there, and not from a demo; choose another folder with --out")
     will_write(file)

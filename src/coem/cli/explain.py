@@ -51,7 +51,7 @@ def command(**options: Any) -> None:
     if not hasattr(saved.model, "explain"):
         kind = type(saved.model).__name__
         article = "an" if kind[0] in "AEIOU" else "a"
-        raise ValueError(f"{saved.path} is {article} {kind}, which explains no rows")
+        raise ValueError(f"{saved.path} is {article} {kind}, which cannot explain rows")
     _models.check_text_option(saved, options["text"])
     reading = {
         name: options[name] for name in ("encoding", "delimiter", "sheet", "skip_bad", "text")
@@ -62,10 +62,10 @@ def command(**options: Any) -> None:
     row = documents.ids.index(options["wanted"])
     with talk.noting_warnings():
         views = _models.views_of(saved, documents, options["vectors"], talk)
-    told, odds = _of_row(saved, views, _models.lengths_of(documents), row)
-    _name_features(saved.reader, told, documents.table.slice(row, 1))
+    explanation, odds = _of_row(saved, views, _models.lengths_of(documents), row)
+    _name_features(saved.reader, explanation, documents.table.slice(row, 1))
     text = excerpt(shown_texts(documents, saved.reader)[row], 200)
-    talk.result(*_told(saved, told, odds, options["words"], text))
+    talk.result(*_described(saved, explanation, odds, options["words"], text))
 
 
 def _check_id(documents: Any, wanted: str) -> None:
@@ -75,8 +75,8 @@ def _check_id(documents: Any, wanted: str) -> None:
     if wanted in getattr(documents, "names", ()):
         size = int(documents.lengths[documents.names.index(wanted)])
         last = f", and {wanted}#{size} the last" if size > 1 else ""
-        told = f"--id {wanted}#1 is its first{last}" if size else "it has none"
-        raise ValueError(f"{wanted!r} is a document, and a paragraph is explained: {told}")
+        advice = f"--id {wanted}#1 is its first{last}" if size else "it has none"
+        raise ValueError(f"{wanted!r} is a document, and explain needs a paragraph: {advice}")
     what = "paragraph" if hasattr(documents, "names") else "document"
     raise ValueError(f"{documents.source} has no {what} with the id {wanted!r}")
 
@@ -93,10 +93,10 @@ def _of_row(saved: Any, views: Any, lengths: Any, row: int) -> tuple[Any, dict[s
     document = int(ends.searchsorted(row, side="right"))
     start = int(ends[document] - lengths[document])
     views = views[list(range(start, int(ends[document])))]
-    told = model.explain(views)[row - start]
+    explanation = model.explain(views)[row - start]
     first, second = sorted(model.predict_proba(views)[row - start].tolist(), reverse=True)[:2]
     odds = {"probability": first, "against_probability": second, "calibrated_log_odds": None}
-    return told, odds
+    return explanation, odds
 
 
 def _of_merged(model: Any, views: Any, naming: Any) -> tuple[Any, dict[str, Any]]:
@@ -114,9 +114,9 @@ def _of_merged(model: Any, views: Any, naming: Any) -> tuple[Any, dict[str, Any]
     sums = np.array([logsumexp(log_proba[naming.parts(group)]) for group in groups])
     best, second = np.argsort(-sums, kind="stable")[:2]
     pair = [max(naming.parts(groups[g]), key=log_proba.__getitem__) for g in (best, second)]
-    (told,) = model.explain_pairs(views, np.array([pair]))
-    told.label, told.against = int(groups[best]), int(groups[second])
-    return told, {
+    (explanation,) = model.explain_pairs(views, np.array([pair]))
+    explanation.label, explanation.against = int(groups[best]), int(groups[second])
+    return explanation, {
         "probability": float(np.exp(sums[best])),
         "against_probability": float(np.exp(sums[second])),
         "calibrated_log_odds": float(sums[best] - sums[second]),
@@ -138,14 +138,14 @@ def _odds(model: Any, views: Any) -> dict[str, Any]:
     }
 
 
-def _name_features(reader: Any, told: Any, row: Any) -> None:
+def _name_features(reader: Any, explanation: Any, row: Any) -> None:
     """Set the features of an explanation to words, for the views that have any.
 
     Latent directions are sums over words. Single numbers of a sentence vector mean nothing.
     """
     import numpy as np
 
-    for view, part in told.views.items():
+    for view, part in explanation.views.items():
         kind = reader.views_[view]["kind"]
         if kind == "latent":
             shares = np.zeros(len(reader.vocabulary_[view]))
@@ -165,11 +165,11 @@ def _whole(reader: Any, view: str) -> str:
     return f"(the {what} as a whole)"
 
 
-def _parts(saved: Any, told: Any, n_words: int) -> list[list[Any]]:
+def _parts(saved: Any, explanation: Any, n_words: int) -> list[list[Any]]:
     """Return what speaks for a group, view by view; it all adds up to the log odds."""
     rest = "size of the groups" if saved.paragraphs is None else "the other paragraphs"
-    rows: list[list[Any]] = [["", rest, told.prior]]
-    for view, part in told.views.items():
+    rows: list[list[Any]] = [["", rest, explanation.prior]]
+    for view, part in explanation.views.items():
         order = sorted(range(len(part.features)), key=lambda i: -abs(part.contributions[i]))
         for i in order[:n_words]:
             rows.append([view, part.features[i], float(part.contributions[i])])
@@ -182,38 +182,38 @@ def _parts(saved: Any, told: Any, n_words: int) -> list[list[Any]]:
 
 
 def _said_of_nothing(saved: Any) -> str:
-    """Return what to say of a row without words."""
+    """Return the text for a row without words."""
     if saved.paragraphs is None:
         return "the document is empty in every view: only the size of the groups speaks"
     return "the paragraph has no word that the model knows: only the other paragraphs speak"
 
 
-def _told(
-    saved: Any, told: Any, odds: dict[str, Any], n_words: int, text: str
+def _described(
+    saved: Any, explanation: Any, odds: dict[str, Any], n_words: int, text: str
 ) -> tuple[str, dict[str, Any]]:
-    """Return an explanation in words, and as data."""
-    name, rival = (saved.name_of(label) for label in (told.label, told.against))
-    rows = _parts(saved, told, n_words)
+    """Return an explanation as text and as data."""
+    name, rival = (saved.name_of(label) for label in (explanation.label, explanation.against))
+    rows = _parts(saved, explanation, n_words)
     tempered = odds["calibrated_log_odds"]
     after = "" if tempered is None else f"; after calibration {tempered:.2f}"
     lines = [
         text,
         "",
-        f"{name!r} against {rival!r}: log odds {told.log_odds:.2f}{after}, "
+        f"{name!r} against {rival!r}: log odds {explanation.log_odds:.2f}{after}, "
         f"probability {odds['probability']:.3f}",
         "",
         table(["view", "word", "speaks for it"], rows),
     ]
-    if not told.views:
+    if not explanation.views:
         said = _said_of_nothing(saved)
         lines[:1] = [text, said] if text else [said]  # it may consist of stop words
     data = {
-        "label": told.label,
+        "label": explanation.label,
         "name": name,
-        "against": told.against,
+        "against": explanation.against,
         "against_name": rival,
-        "log_odds": told.log_odds,
-        "empty": not told.views,
+        "log_odds": explanation.log_odds,
+        "empty": not explanation.views,
         **odds,
         "parts": [dict(zip(("view", "word", "contribution"), row, strict=True)) for row in rows],
     }

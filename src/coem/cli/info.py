@@ -48,11 +48,11 @@ def command(**options: Any) -> None:
 def _of_run(path: Path, talk: Talk) -> None:
     from coem.recipes.run_file import read_run
 
-    told = read_run(path)
-    rows = [[key, _short(told[key])] for key in ("verb", "source", "rows", "seed", "seconds")]
-    result = told["result"].items()
+    run_json = read_run(path)
+    rows = [[key, _short(run_json[key])] for key in ("verb", "source", "rows", "seed", "seconds")]
+    result = run_json["result"].items()
     rows += [[key, _short(value)] for key, value in result if key not in TABLES]
-    talk.result(table(["run", str(path)], rows), told)
+    talk.result(table(["run", str(path)], rows), run_json)
 
 
 def _of_corpus(path: Path, talk: Talk) -> None:
@@ -62,7 +62,7 @@ def _of_corpus(path: Path, talk: Talk) -> None:
     manifest = corpus.manifest
     sources = [source for one in manifest.ingests for source in one.get("sources", [])]
     names = [str(source.get("name")) for source in sources if isinstance(source, dict)]
-    told = {
+    data = {
         "rows": len(corpus),
         "shards": len(corpus.shards),
         "bytes": corpus.n_bytes,
@@ -74,10 +74,10 @@ def _of_corpus(path: Path, talk: Talk) -> None:
         "digest": corpus.digest,
         "views": [vars(view) for view in corpus.views],
     }
-    rows = [[key, _short(value)] for key, value in told.items() if key != "views"]
+    rows = [[key, _short(value)] for key, value in data.items() if key != "views"]
     views = [[v.name, v.width, "sparse" if v.sparse else "dense", v.dtype] for v in corpus.views]
     head = ["view", "columns", "kind", "numbers"]
-    talk.result(f"{table(['corpus', str(path)], rows)}\n\n{table(head, views)}", told)
+    talk.result(f"{table(['corpus', str(path)], rows)}\n\n{table(head, views)}", data)
 
 
 def _of_model(path: Path, talk: Talk) -> None:
@@ -86,14 +86,14 @@ def _of_model(path: Path, talk: Talk) -> None:
 
     if not path.is_file():
         raise ValueError(no_file(path))
-    told = vars(read_info(path))
-    rows = [["written by", f"coem {told['versions']['coem']}"], ["size", f"{told['size']:,} bytes"]]
-    parts = told["summary"].get("steps", [told["summary"]])
+    info = vars(read_info(path))
+    rows = [["written by", f"coem {info['versions']['coem']}"], ["size", f"{info['size']:,} bytes"]]
+    parts = info["summary"].get("steps", [info["summary"]])
     rows += [[key, _short(value)] for part in parts for key, value in part.items()]
-    rows += [[key, _short(value)] for key, value in told["extra"].items()]
-    if told["left_out"]:
-        rows.append(["left out", ", ".join(told["left_out"])])
-    talk.result(table(["model", str(path)], rows), told)
+    rows += [[key, _short(value)] for key, value in info["extra"].items()]
+    if info["left_out"]:
+        rows.append(["left out", ", ".join(info["left_out"])])
+    talk.result(table(["model", str(path)], rows), info)
 
 
 def _of_table(options: dict[str, Any], talk: Talk) -> None:
@@ -135,7 +135,7 @@ def _of_table(options: dict[str, Any], talk: Talk) -> None:
 
 
 def _documents(found: Any, source: str, talk: Talk) -> Any:
-    """Return the rows of a table, also if the ids that it seems to have are none."""
+    """Return the rows of a table, also if the guessed column of ids is wrong."""
     from coem.recipes.documents import NO_IDS, as_documents
 
     try:

@@ -33,8 +33,8 @@ EXAMPLES = 5  # as in `tell`, so that the page of a run can be made again
 def command(run: Path, out: Path | None, **options: Any) -> None:
     """Write the page about a run from its model and its documents.
 
-    What the run found out besides, such as which groups come back in other runs, is told again if
-    the documents are still the same.
+    Other results of the run, such as which groups come back in other runs, are shown again if the
+    documents are still the same.
     """
     from coem.cli import _models
     from coem.io.whole import descriptor_of, is_stream
@@ -47,13 +47,13 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
         raise click.UsageError(f"--out {out} and --json would both write to stdout; leave one out")
     own = run / REPORT
     target = place_in(run, REPORT) if out is None else out
-    told, saved = read_run(run), _models.load_model(run, options["encoder"])
+    run_json, saved = read_run(run), _models.load_model(run, options["encoder"])
     documents = _models.documents_of(saved, options["source"], talk)
-    new = _models.changed(told, documents, options["vectors"])
-    _models.tell_changes(run, told, talk, TABLES)
+    new = _models.changed(run_json, documents, options["vectors"])
+    _models.tell_changes(run, run_json, talk, TABLES)
     for what in new:
         talk.note(f"note: {what}")
-    was_full = bool(told["written"].get("full", False))
+    was_full = bool(run_json["written"].get("full", False))
     full = options["full"] or was_full
     _check_full(full, documents)
     other = bool(new) or options["examples"] != EXAMPLES or full != was_full
@@ -64,15 +64,15 @@ def command(run: Path, out: Path | None, **options: Any) -> None:
     will_write(target)
     with talk.noting_warnings():
         views = _models.shown_views(saved, documents, options["vectors"], talk)
-    if told["verb"] == "segment":
+    if run_json["verb"] == "segment":
         if full:
             raise ValueError("--full: the page of coem segment has no texts to be packed")
-        _write_segments(told, saved, documents, views, options["examples"], target)
+        _write_segments(run_json, saved, documents, views, options["examples"], target)
     else:
-        about = told, saved, documents, views
+        about = run_json, saved, documents, views
         story, _ = story_again(*about, n_examples=options["examples"], same=not new)
         write_report(story, target, full=full)
-    if not streamed or talk.as_json:  # it may be where results are told
+    if not streamed or talk.as_json:  # it may be stdout
         talk.result(str(target), {"report": str(target)})
     if options["show"]:
         click.launch(str(target))
@@ -87,25 +87,25 @@ def _check_full(full: bool, documents: Any) -> None:
 
 
 def _write_segments(
-    told: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int, target: Path
+    run_json: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int, target: Path
 ) -> None:
     """Write the page about a run of coem segment."""
     from coem.recipes.segmenting_parts import told_in_parts
     from coem.recipes.segments_told import page_of, segment_story
 
     if documents.in_parts:
-        about = saved.model, saved.reader, documents, saved.paragraphs, told["arguments"]
+        about = saved.model, saved.reader, documents, saved.paragraphs, run_json["arguments"]
         found = told_in_parts(*about, n_examples=n_examples, naming=saved.naming or None)
         found["page"](found["story"], target)
         return
     about = saved.model, views, saved.reader, documents
     more = {"n_examples": n_examples, "naming": saved.naming or None}
-    story, cuts = segment_story(*about, told["arguments"], **more)
+    story, cuts = segment_story(*about, run_json["arguments"], **more)
     page_of(cuts, documents, views, saved.reader)(story, target)
 
 
 def story_again(
-    told: dict[str, Any],
+    run_json: dict[str, Any],
     saved: Any,
     documents: Any,
     views: Any,
@@ -127,7 +127,7 @@ def story_again(
     from coem.recipes.listener import Listener
     from coem.recipes.result import story_of
 
-    column, file, date = (told["arguments"].get(name) for name in ("label", "labels", "date"))
+    column, file, date = (run_json["arguments"].get(name) for name in ("label", "labels", "date"))
     if file and same:
         documents, _ = join_labels(documents, file, column, Listener(), skip_bad=True)
     if not same:  # other documents need have no classes and dates
@@ -141,11 +141,11 @@ def story_again(
         views,
         saved.reader,
         shown,
-        told["arguments"],
+        run_json["arguments"],
         dates=dates_of(shown, date),
         labels=labels if rows is None or labels is None else labels[rows],
-        held_out=told.get("held_out") if same else None,
-        stability=told.get("stability") if same else None,
+        held_out=run_json.get("held_out") if same else None,
+        stability=run_json.get("stability") if same else None,
         n_examples=n_examples,
         naming=saved.naming or None,
         **more,

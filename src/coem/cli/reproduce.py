@@ -114,9 +114,9 @@ def _tell(outcomes: list[Any], skipped: dict[str, str], out: Path, talk: Talk) -
     minutes = sum(o.seconds for o in outcomes) / 60
     took = f"{minutes:.1f} minutes of processor time"
     lines = [table(header, rows), took, *reasons, f"\nTables, figures and verdicts: {out}"]
-    data = [
+    verdicts = [
         dict(zip(header, row, strict=True)) | {"claims": [c._asdict() for c in o.verdict.claims]}
         for row, o in zip(rows, outcomes, strict=False)
     ]
-    told = {"experiments": data, "skipped": skipped, "out": str(out)}
-    talk.result("\n".join(lines), told)
+    data = {"experiments": verdicts, "skipped": skipped, "out": str(out)}
+    talk.result("\n".join(lines), data)

@@ -40,15 +40,15 @@ def command(
     from coem.recipes.run_file import read_run
 
     talk = Talk(quiet=quiet, as_json=as_json)
-    told = read_run(run)
+    run_json = read_run(run)
     if out is not None and out.exists() and any(out.iterdir() if out.is_dir() else [out]):
         raise ValueError(f"{out} is there already; name a folder that is not")
     if out is not None:
         will_write(out)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run" if out is None else out
-        _repeat(run, told, folder, source, encoder)
-        differing = [*changes(run, told), *differences(told, read_run(folder))]
+        _repeat(run, run_json, folder, source, encoder)
+        differing = [*changes(run, run_json), *differences(run_json, read_run(folder))]
     text = "\n".join(differing) if differing else "the same, to the last bit"
     talk.result(text, {"same": not differing, "differences": differing})
     if differing:
@@ -56,7 +56,7 @@ def command(
 
 
 def _repeat(
-    run: Path, told: dict[str, Any], folder: Path, source: str | None, encoder: str | None
+    run: Path, run_json: dict[str, Any], folder: Path, source: str | None, encoder: str | None
 ) -> None:
     """Call the recipe of a run again, and save what it finds in a folder, under its names."""
     from coem import recipes
@@ -65,37 +65,37 @@ def _repeat(
     from coem.recipes.result import OWN
     from coem.recipes.run_file import RUN
 
-    if told["verb"] == "stream":
+    if run_json["verb"] == "stream":
         raise ValueError(
             f"{run} is a stream, whose documents came in batches and are not kept; a new stream of "
             "the same documents in the same batches gives the same groups"
         )
-    source = source or told["source"]
+    source = source or run_json["source"]
     if source is None:
         raise ValueError("the run read its documents from no file; name one with --file")
     if not Path(source).exists():
         raise ValueError(f"{source} is not there any more; name it with --file")
-    for name, spec in told["arguments"].get("views", {}).items():
+    for name, spec in run_json["arguments"].get("views", {}).items():
         if spec is None:
             raise ValueError(f"view {name!r} was an object in Python; repeat the run there")
-    recipe = getattr(recipes, told["verb"])
+    recipe = getattr(recipes, run_json["verb"])
     known = signature(recipe).parameters.keys() - set(OWN)
-    for name in told["arguments"].keys() - known:
+    for name in run_json["arguments"].keys() - known:
         raise ValueError(
-            f"{run / RUN} has the argument {name!r:.80}, which coem {told['verb']} does not know; "
-            "take it out"
+            f"{run / RUN} has the argument {name!r:.80}, which coem {run_json['verb']} does not "
+            "know; take it out"
         )
-    documents = Renamed(source, *known_as(told))
-    result = recipe(documents, **_arguments(run, told, encoder), listener=Talk(quiet=True))
+    documents = Renamed(source, *known_as(run_json))
+    result = recipe(documents, **_arguments(run, run_json, encoder), listener=Talk(quiet=True))
     naming = naming_in(run)
     if naming and naming.own == tuple(group.name for group in result.groups):
         result = result.renamed(naming)
-    result.save(folder, **told["written"])
+    result.save(folder, **run_json["written"])
 
 
-def _arguments(run: Path, told: dict[str, Any], encoder: str | None) -> dict[str, Any]:
+def _arguments(run: Path, run_json: dict[str, Any], encoder: str | None) -> dict[str, Any]:
     """Return the arguments of a run, its encoder from another place if one is named."""
-    arguments: dict[str, Any] = told["arguments"]
+    arguments: dict[str, Any] = run_json["arguments"]
     if arguments.get("encoder") is None and encoder is None:
         return arguments
     from coem.cli import _models
@@ -144,8 +144,8 @@ def _other_instructions(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     ]
 
 
-def changes(run: Path, told: dict[str, Any]) -> list[str]:
+def changes(run: Path, run_json: dict[str, Any]) -> list[str]:
     """Return which files of a run are no longer what it wrote, in sentences."""
     from coem.recipes.record import changed_files
 
-    return [f"{run / name} {what}" for name, what in changed_files(run, told).items()]
+    return [f"{run / name} {what}" for name, what in changed_files(run, run_json).items()]

@@ -108,11 +108,11 @@ def _printed(result: Any) -> str:
     """Return the text to print: the segments if they are few, and the topics."""
     from coem.recipes.run_file import SEGMENTS
 
-    told = result.figures
-    topics = sorted(told["topics"], key=lambda topic: -topic["size"])
+    figures = result.figures
+    topics = sorted(figures["topics"], key=lambda topic: -topic["size"])
     rows = [[t["label"], t["size"], t["segments"], t["name"]] for t in topics if t["size"]]
     lines = [table(["topic", "paragraphs", "segments", "name"], rows)]
-    if told["segments"] <= SHOWN:
+    if figures["segments"] <= SHOWN:
         found = result.tables[SEGMENTS].select(
             ["document", "first_paragraph", "last_paragraph", "topic", "name"]
         )

@@ -132,7 +132,7 @@ def _use_one_thread(saved: Any) -> None:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as JSON has it: what is no number is null."""
+    """Return a row for JSON, with null for NaN."""
     return {k: None if isinstance(v, float) and v != v else v for k, v in row.items()}
 
 
@@ -171,4 +171,4 @@ def _announce(server: Any, host: str, token: str | None, talk: Talk) -> None:
     url = f"http://{shown}:{server.server_port}"
     lines = [f"listening on {url}", *([] if token is None else [f"token {token}"])]
     talk.result("\n".join(lines), {"url": url, "token": token})
-    sys.stdout.flush()  # whoever started it waits for the port
+    sys.stdout.flush()  # the process that started it waits for the port
