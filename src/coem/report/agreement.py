@@ -7,7 +7,7 @@ import numpy as np
 
 from coem.metrics import agreement_rate
 
-N_PAIRS = 3  # tables of group by group that are told: those of the pairs that agree least
+N_PAIRS = 3  # tables of group by group that are shown: those of the pairs that agree least
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Agreement:
     the true component, and right at least half of the time: then the share of rows on which they
     disagree is at least the error of either. The views of a fitted model learnt from each other.
     They agree where they are wrong, too, so that this bound does not hold for them, and none is
-    told.
+    given.
     """
 
     names: list

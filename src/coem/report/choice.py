@@ -106,8 +106,8 @@ class Teller:
     def _room(self, n_rows, sample=500):
         """Return how many documents fit, by the size of some of them."""
         rows = np.linspace(0, n_rows - 1, min(sample, n_rows)).astype(int).tolist()
-        told = self._texts
-        parts = (told.ids[r] + told.title(r) for r in rows)
+        texts = self._texts
+        parts = (texts.ids[r] + texts.title(r) for r in rows)
         size = sum(len(part.encode("utf-8")) + 40 for part in parts) / len(rows) + PACKED
         return int(max(PAGE - CARD * self._reading.n_groups, LEAST) / size)
 
@@ -159,7 +159,7 @@ class Teller:
         return int(self._days[row].astype(int))
 
     def _said(self, row):
-        """Return what the views do, in words."""
+        """Return a text about what the views do."""
         reading = self._reading
         if reading.view_groups is None or reading.disagreement is None:
             return None

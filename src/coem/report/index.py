@@ -20,7 +20,7 @@ _RUNS = re.compile(rf"[{UNPARTED}]+|[^\W{UNPARTED}]+")
 _PAIRED = re.compile(rf"[{UNPARTED}]")
 ROWS = 2000  # texts that are looked through at a time
 BEYOND = 0xFFFF  # stands for itself and all characters after it
-LONGEST = 40  # characters of a word; what is longer is no word, and is found by its beginning
+LONGEST = 40  # characters of a word; a longer one is found by its beginning
 
 
 def words_of(text):

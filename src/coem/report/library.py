@@ -78,12 +78,12 @@ class Library:
 
     def _index(self, rows, room):
         """Return the packs of the index, and the characters of a text that it saw if not all."""
-        told = self.texts
-        texts = [told.whole(row) for row in rows]
+        own = self.texts
+        texts = [own.whole(row) for row in rows]
         sizes = np.array([len(text) for text in texts])
         most = _level(sizes, LOOKED_AT) if np.isfinite(room) else None
         for _ in range(TRIES):
-            heads = [f"{told.ids[r]} {told.title(r)}" for r in rows]
+            heads = [f"{own.ids[r]} {own.title(r)}" for r in rows]
             seen = [f"{h} {t[:most]}" for h, t in zip(heads, texts, strict=True)]
             words, places = WordIndex.of(seen).packed()
             size = sum(map(len, [*words, *places]))

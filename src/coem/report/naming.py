@@ -23,7 +23,7 @@ class Naming:
     Attributes
     ----------
     own : tuple of str
-        The names that the groups had before anybody named them.
+        The names that the groups had before any was named by hand.
     given : dict of int to str
         Names by the numbers of the groups.
     merged : tuple of tuple of int
@@ -112,7 +112,7 @@ class Naming:
         return replace(self, merged=kept)
 
     def _live(self, group):
-        """Return the number of a group; raise if it is none, or was merged into another."""
+        """Return the number of a group; raise if there is no such group, or it was merged away."""
         _check_group(group, range(len(self.own)))
         into = self.into[group]
         if into != group:

@@ -126,7 +126,7 @@ def write_report(story, path, *, full=False):
 def _ranked(story):
     """Return groups with their numbers, the largest first; classes have an order of their own.
 
-    Groups without documents are no cards. One that was merged into another has none, either.
+    Groups without documents have no card, nor has a group that was merged into another.
     """
     pairs = [(i, group) for i, group in enumerate(story.groups) if group.size]
     return pairs if story.model["noun"] == "class" else sorted(pairs, key=lambda p: -p[1].share)

@@ -1,4 +1,4 @@
-"""Which groups come back in other runs, as it was found or as an earlier story told it."""
+"""Which groups come back in other runs, from new figures or those of an earlier story."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ def recurrence(stability, reading):
     if stability is None:
         return None
     if not hasattr(stability, "estimator"):
-        return _told(stability, reading)
+        return _earlier(stability, reading)
     if not np.array_equal(stability.labels, reading.groups):
         raise ValueError(
             "stability is that of another model or of other rows; pass stability.estimator as the "
@@ -62,8 +62,8 @@ def _support(stability, reading):
     }
 
 
-def _told(stability, reading):
-    """Return what an earlier story told, if it can be of this model."""
+def _earlier(stability, reading):
+    """Return the figures of an earlier story; raise unless they fit this model."""
     table = stability.get("table") if isinstance(stability, Mapping) else None
     whole = isinstance(table, list) and all(
         isinstance(row, Mapping) and row.keys() >= FATES for row in table
@@ -74,6 +74,6 @@ def _told(stability, reading):
         raise ValueError(
             f"stability tells of {len(table)} groups, and the model has {reading.n_groups}"
         )
-    # Records from before there was trust have figures on other scales, which are not told.
+    # Records of older versions, without trust, have figures on other scales. They are left out.
     rows = [{key: row.get(key) for key in OF_A_GROUP} for row in table]
     return {**stability, "table": rows}

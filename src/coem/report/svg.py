@@ -102,7 +102,7 @@ def heat(values, rows, columns, title, *, text="{}", cell=30, shade=None):
     rows, columns : list of str
         Names.
     title : str
-        What there is to see, for who cannot.
+        A description of the picture, for readers who cannot see it.
     text : str or callable
         How a value is written into its cell.
     shade : array, optional

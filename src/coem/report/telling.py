@@ -229,10 +229,10 @@ def _merged(groups, naming):
         parts = naming.parts(g) if into[g] == g else []
         changed = into[g] != g or len(parts) > 1
         unknown = group.stability and {**dict.fromkeys(group.stability), "n_others": 0}
-        told = {"stability": unknown} if changed else {}
+        reset = {"stability": unknown} if changed else {}
         gone = None if into[g] == g else into[g]
         parts = parts if len(parts) > 1 else []
-        found.append(replace(group, named=g in naming.given, parts=parts, gone=gone, **told))
+        found.append(replace(group, named=g in naming.given, parts=parts, gone=gone, **reset))
     return found
 
 

@@ -118,7 +118,7 @@ def compare_held_out(reading, labels, held_out):
     if reading.noun != "class" or labels is None:
         raise ValueError("held_out belongs to a classifier and the labels that it was judged by")
     if not hasattr(held_out, "proba"):
-        return _told(held_out, reading)
+        return _earlier(held_out, reading)
     if list(held_out.classes) != list(reading.keys):
         raise ValueError("held_out has other classes than the model")
     known, rows = np.full(len(reading.groups), None), held_out.rows
@@ -157,8 +157,8 @@ def judged(labels, held_out):
     return compare_held_out(reading, labels, replace(held_out, rows=np.arange(n_rows)))
 
 
-def _told(truth, reading):
-    """Return what an earlier story told, if it can be of this model."""
+def _earlier(truth, reading):
+    """Return the figures of an earlier story; raise unless they fit this model."""
     whole = isinstance(truth, Mapping) and truth.keys() == {f.name for f in fields(Truth)}
     if not whole or not truth["held_out"] or len(truth["table"]) != reading.n_groups:
         raise ValueError("held_out is neither of coem.selection.held_out nor of a story")

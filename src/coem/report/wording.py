@@ -1,4 +1,4 @@
-"""Figures in words, which the page says before the figures."""
+"""Words for figures, which the page shows before the figures."""
 
 STRONGLY = 3.0  # nats of disagreement: odds of twenty to one
 VIEWS = ("agree", "differ", "differ strongly")
