@@ -261,7 +261,7 @@ class Session(Protocol[ThetaCo, StateCo, SummaryCo]):
 
 
 class Engine(Protocol):
-    """Where partitions and their states live, and who works on them. A context manager."""
+    """Where partitions and their states live, and what computes on them. A context manager."""
 
     @property
     def n_workers(self) -> int:

@@ -15,8 +15,8 @@ EARLY, LATE = 50, 100  # steps with and without exaggeration; more of them chang
 EXAGGERATION = 12.0
 CELL = 0.5  # width of a cell of the grid, where forces change over a width of 1
 BLOCK = 512  # rows whose neighbours are searched at a time
-SAME = 1e-5  # squared distance of unit rows that are the same but for rounding
-FEWEST = 3.0  # effective number of landmarks that place a row which is no landmark
+SAME = 1e-5  # squared distance of unit rows that differ only by rounding
+FEWEST = 3.0  # effective number of landmarks that place a row which is not a landmark
 
 
 class RowMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -24,7 +24,7 @@ class Stats:
     def __iadd__(self, other: Self) -> Self:
         """Return the statistics of both sets of rows, in the memory of the first where it fits.
 
-        For sums that nobody else holds: ``total += more`` needs no memory beside the two.
+        Use it only for sums without other references: ``total += more`` needs no further memory.
         """
         return self._fieldwise(lambda name, mine: _add_to(mine, getattr(other, name)))
 

@@ -1,4 +1,4 @@
-"""Engines: where partitions and their states live, and who works on them."""
+"""Engines: where partitions and their states live, and what computes on them."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ from coem.engine._dask_signals import Signals
 from coem.kernels import threads
 
 BEAT = 0.5  # seconds between two looks at work that is under way
-PATIENCE = 60  # seconds to wait for a worker, where there is none
+PATIENCE = 60  # seconds to wait for the first worker
 TRIES = 10  # times that work is started again after data were lost
 GONE = ("lost", "cancelled")
 
@@ -113,7 +113,7 @@ class Cluster:
         Raises
         ------
         Lost
-            If one of the `fragile` futures is gone, which nobody but the driver can make again.
+            If one of the `fragile` futures is gone, which only the driver can make again.
         """
         from distributed import KilledWorker, wait
 
@@ -204,7 +204,7 @@ class Cluster:
             raise
         except Exception as error:
             self.check_running()
-            # A worker may end while something is sent to it. Errors of tasks are no concern here.
+            # A worker may end while something is sent to it. Errors of tasks are raised unchanged.
             if isinstance(error, CancelledError | OSError) and not failed():
                 raise Lost from error
             raise

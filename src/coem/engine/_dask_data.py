@@ -110,8 +110,8 @@ def even_cuts(part: Any, n_parts: int) -> list[Any]:
 def shared_out(owners: Sequence[str], workers: Sequence[str]) -> list[str]:
     """Return an owner for each leaf when workers have gone or come; as few as possible move.
 
-    `workers` has a name for each of its threads. Those who have less than their share take what the
-    others have beyond it, and what was of workers that are gone.
+    `workers` has a name for each of its threads. A worker with less than its share takes what
+    others have beyond theirs, and what belonged to workers that are gone.
     """
     share = -(-len(owners) // len(workers))
     room = Counter({name: n * share for name, n in Counter(workers).items()})

@@ -25,8 +25,8 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
     """One run on the partitions of a cluster.
 
     The sums of a step are added in a tree. It depends on the number of partitions alone, so that
-    the bits of a result do not depend on who did what, and when. A task adds up a branch of it. The
-    E step also gathers what the first M step of the next round needs.
+    the bits of a result do not depend on the workers or the order. A task adds up a branch of it.
+    The E step also gathers what the first M step of the next round needs.
     """
 
     def __init__(

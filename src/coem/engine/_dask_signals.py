@@ -60,7 +60,7 @@ class Signals:
         if self._n_listening:
             return
         for number, handler in self._before.items():
-            if signal.getsignal(number) == self._hear:  # nobody has set another one meanwhile
+            if signal.getsignal(number) == self._hear:  # no other handler was set meanwhile
                 signal.signal(number, handler)
         self._before, self._raised = {}, None
 

@@ -115,7 +115,7 @@ def _part(source: Any, make: Callable[[Any], Any] | None, start: Parcel[Array] |
 
 
 def _added_to(one: Sums, other: Sums) -> Sums:
-    """Return the sums of both, in the memory of the first: nobody else has it."""
+    """Return the sums of both, in the memory of the first, which has no other user."""
     summary = None if one.summary is None else one.summary + other.summary
     stats = one.stats
     if stats is not None:

@@ -2,7 +2,7 @@
 
 Neighbouring partitions make a *leaf*: each adds its rows to the sums of those before it. Leaves are
 added in pairs, pairs in pairs, and so on. All of that depends on the number of partitions alone,
-and so do the bits of the root. Whoever has neighbouring leaves may add up a whole branch.
+and so do the bits of the root. A worker that has neighbouring leaves may add up a whole branch.
 """
 
 from collections import Counter

@@ -93,7 +93,7 @@ class RemoteShard:
 
 
 class Held:
-    """Futures that are let go when nobody holds this object."""
+    """Futures that are released with the last reference to this object."""
 
     def __init__(self, futures: Sequence[Any]) -> None:
         weakref.finalize(self, release, futures)

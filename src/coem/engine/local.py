@@ -66,7 +66,7 @@ class Crew:
             flag.guard(work)
             wait(waiting)
         except BaseException as error:
-            if not isinstance(error, Exception):  # Ctrl-C: nobody wants what is under way
+            if not isinstance(error, Exception):  # Ctrl-C: the results under way are not needed
                 flag.call_off()
             wait(waiting)
             raise

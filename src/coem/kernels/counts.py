@@ -41,7 +41,7 @@ def as_table(values: Array) -> Array:
 
 
 def again_a_table(values: Array) -> Array:
-    """Return an array as a table if it is laid out as one but for the spare cells, else as it is.
+    """Return an array as a table if only the spare cells of a table are missing, else unchanged.
 
     That is what a table becomes when it is pickled.
     """
@@ -100,7 +100,7 @@ def log_table(sums: Array, alpha: float, dtype: Any) -> Array:
 def maximise(X: CSR, resp: Resp, alpha: float, dtype: Any) -> Array:
     """Return ``log_table(accumulate(X, resp), alpha, dtype)`` in less memory.
 
-    It is the same bit by bit, but for the rounding of the total of components with few words.
+    The bits are the same, except for the rounding of the total of components with few words.
 
     Only the sums of some components exist at a time, and are still in the cache when their
     logarithms are taken. Of a component whose rows have few words, most cells are the same, and

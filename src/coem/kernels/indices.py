@@ -30,7 +30,7 @@ def axes(key: Any, shape: tuple[int, int]) -> tuple[Index, Index]:
 
 
 def _index(key: Any) -> Index:
-    """Return an index as a slice, or as an array of integers or booleans; raise if it is none."""
+    """Return an index as a slice, or as an array of integers or booleans; raise otherwise."""
     if isinstance(key, slice):
         return key
     try:

@@ -136,7 +136,7 @@ def chances(
 
 
 def near(joint: Array, reach: float, room: int) -> tuple[Array, Array, Array] | None:
-    """Return what `chances` does but for what is out of reach, from all log joints (n, k).
+    """Return what `chances` returns, without components out of reach, from all log joints (n, k).
 
     The log joint of a component that is further than `reach` behind the best of its row is -inf.
     Return None if there are more than `room` entries.

@@ -67,7 +67,7 @@ class Rows:
     def with_few_words(self) -> Array:
         """Return which components have so few words that most of their sums are zero, (k,).
 
-        A component that is summed in pieces is none of them.
+        A component that is summed in pieces does not count as one.
         """
         if not self.sparse:
             return np.zeros(self.k, dtype=bool)

@@ -81,7 +81,7 @@ class _Loan:
     ended: bool = False
 
     def take_back(self, purpose: str, n_bytes: int) -> Array | None:
-        """Return memory of this size that nobody uses any more, and let go of all the others."""
+        """Return unused memory of this size, and release all other unused memory."""
         lent = self.lent.pop(purpose, [])  # at once: another thread would find none
         free = [one.memory for one in lent if one.lease() is None]
         self.lent[purpose] = [one for one in lent if one.lease() is not None]
@@ -164,7 +164,7 @@ def aside(work: Callable[[], Result]) -> Result:
     """Return what `work` returns, done in a thread of its own.
 
     This is for one long call of a library that hears no signal and looks at no flag. After Ctrl-C
-    nobody waits for the call, and what it returns is lost.
+    coem does not wait for the call, and its result is lost.
     """
     results: list[Result] = []
     errors: list[BaseException] = []
@@ -265,8 +265,8 @@ def scratch(name: str, shape: tuple[int, ...]) -> Array:
 def recycled(size: int, dtype: Any, purpose: str = "table") -> Array:
     """Return a new array (size,) to be filled, whatever its contents are.
 
-    While an engine runs, its memory is that of the last such array of about this size that nobody
-    uses any more. The system hands out pages of zeros, and to make them takes as long as to fill
+    While an engine runs, its memory is that of the last such array of about this size that is not
+    used any more. The system hands out pages of zeros, and to make them takes as long as to fill
     them. For each purpose, one array is kept: what else is free is let go of here.
     """
     loan = _loan.get()
@@ -286,6 +286,7 @@ def recycled(size: int, dtype: Any, purpose: str = "table") -> Array:
 def notes(array: Array) -> dict[str, float]:
     """Return what is known of the contents of a `recycled` array; a new dict for any other.
 
-    Whoever fills the array may note what others would have to compute. It ends with the array.
+    Code that fills the array may note what others would have to compute. The notes end with the
+    array.
     """
     return array.base.notes if isinstance(array.base, _Lease) else {}

@@ -79,7 +79,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Moved:
-    """Bounds under a new table, but for the components whose scores have to be computed again."""
+    """Bounds under a new table. The scores of `stale` components have to be computed again."""
 
     bounds: Bounds
     stale: Array  # (m,) components

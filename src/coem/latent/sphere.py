@@ -195,7 +195,7 @@ class SphereBase:
         labels: Sequence[Array],
         cosines: Sequence[Array],
     ) -> tuple[Array, Array | None]:
-        """Return the labels that a turn learns from (-1 is no cluster), and their cosines."""
+        """Return the labels that a turn learns from (-1 for no cluster), and their cosines."""
         if not any(theta.version):
             return self._given(part, turn), None
         if self.n_views == 1 and part.empty is None:
