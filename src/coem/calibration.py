@@ -118,8 +118,8 @@ def best_limit(log_proba: Array, prior: Array, target: Array, weight: Array | No
 
     def loss(log_limit: float) -> float:
         scale = 1.0 / (1.0 + evidence / np.exp(log_limit))
-        told = np.maximum(_scaled(gaps, scale), -1e300)
-        return -float((says * told).sum())
+        scaled = np.maximum(_scaled(gaps, scale), -1e300)
+        return -float((says * scaled).sum())
 
     best = int(np.argmin([loss(value) for value in LOG_LIMITS]))
     around = LOG_LIMITS[max(best - 1, 0)], LOG_LIMITS[min(best + 1, len(LOG_LIMITS) - 1)]
@@ -137,8 +137,8 @@ def matching_limit(
     gaps, evidence = _gaps(log_proba, prior)
 
     def excess(log_limit: float) -> float:
-        told = _scaled(gaps, 1.0 / (1.0 + evidence / np.exp(log_limit))).max(axis=1)
-        return float(np.average(np.exp(told), weights=weight)) - support
+        scaled = _scaled(gaps, 1.0 / (1.0 + evidence / np.exp(log_limit))).max(axis=1)
+        return float(np.average(np.exp(scaled), weights=weight)) - support
 
     least, most = LOG_LIMITS[0], LOG_LIMITS[-1]
     if not weight.any() or excess(most) <= 0:

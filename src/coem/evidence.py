@@ -1,4 +1,4 @@
-"""Which views speak: a view whose groups share nothing with those of other views is left out.
+"""Which views count: a view whose groups share nothing with those of other views is left out.
 
 With co-EM a view learns from the others, so a column of noise beside a text destroys the groups of
 the text. Before a fit, every view is therefore clustered alone, and the groups of each two views

@@ -271,7 +271,7 @@ def _is_missing(label: object) -> bool:
         return label == ""
     if not isinstance(label, Real) or isinstance(label, bool | np.bool_):
         return False
-    return label == -1 or label != label  # NaN is no number, not even itself
+    return label == -1 or label != label  # NaN does not equal itself
 
 
 def _narrowed(labels: Array, known: Array) -> Array:

@@ -262,8 +262,8 @@ class SizesDisplay(Display):
     Parameters
     ----------
     choice : coem.selection.Choice
-        What `coem.selection.choose_k` returns. The shaded numbers cannot be told apart from the
-        chosen one; the dashed line is the information that is enough.
+        What `coem.selection.choose_k` returns. The shaded numbers are possible, too; the
+        dashed line is the information that is enough.
     """
 
     def __init__(self, choice):

@@ -106,6 +106,6 @@ def _floor(prob: Array, overall: Array) -> float:
 
 def _least(smallest: float, overall: Array) -> float:
     """Return it for the smallest p(f | c) of all."""
-    there = overall > NOTHING / len(overall)  # columns without counts are no rare features
+    there = overall > NOTHING / len(overall)  # columns without counts are not rare features
     rarest = float(overall[there].min(initial=1.0))
     return rarest if smallest < NOTHING * rarest else float(TINY)

@@ -81,7 +81,7 @@ def topic_chain(n_topics, n_paragraphs, *, segment_length=SEGMENT_LENGTH, kept=1
 
 
 def usual_topics(n_paragraphs, segment_length=SEGMENT_LENGTH):
-    """Return the number of topics if nobody says: as many as segments are expected, up to 40.
+    """Return the default number of topics: as many as segments are expected, up to 40.
 
     Examples
     --------

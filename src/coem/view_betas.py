@@ -1,6 +1,6 @@
 """How loudly each of several views speaks: the inverse temperatures that are found before a fit.
 
-The words of a text come in bursts, and a concentration is a number that somebody chose. So the log
+The words of a text come in bursts, and a concentration is a number that a user chose. So the log
 likelihoods of views are not on one scale. A view whose posterior is right more often than the
 others think should count for more, and one that is sure without reason for less. docs/evidence.md
 has the measurements behind this.

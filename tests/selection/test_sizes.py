@@ -161,7 +161,7 @@ def test_numbers_in_doubt_are_named():
     bad = choose_k(BadStarts(), planted(4), [3, 4, 5], n_splits=4, random_state=0)
     others = [str(k) for k in bad.possible if k != bad.best]
     assert others
-    assert f"{' and '.join(others)} cannot be told apart from it" in bad.reason
+    assert f"could also give {' and '.join(others)}" in bad.reason
 
 
 def test_held_out_rows_are_scored_by_models_that_have_not_seen_them():

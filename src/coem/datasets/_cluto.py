@@ -23,8 +23,8 @@ _DESCR = """{name} of the CLUTO document sets: {about}
 
 Made by way of later copies from the data of G. Karypis' CLUTO toolkit,
 {home}
-(Y. Zhao, G. Karypis, "Criterion functions for document clustering", 2001). The shapes are CLUTO's
-but for the vocabulary of hitech. Published without an explicit licence.
+(Y. Zhao, G. Karypis, "Criterion functions for document clustering", 2001). The shapes are CLUTO's,
+except for the vocabulary of hitech. Published without an explicit licence.
 """
 
 

@@ -299,7 +299,7 @@ def _untar(data: bytes, members: str) -> dict[str, bytes]:
                 raise tarfile.ReadError("its members overlap")
             last = member.offset
             match = pattern.fullmatch(member.name)
-            # Links and devices are passed over: what they point at is none of our business.
+            # Links and devices are skipped: coem does not read what they point at.
             if match is None or not member.isreg():
                 continue
             size += member.size
@@ -386,7 +386,7 @@ def _not_found(dataset: str, name: str, reason: str) -> str:
 
 
 def _homeless(dataset: str, name: str) -> str:
-    """Say that a file can only be had from somebody who has it."""
+    """Say that a file cannot be downloaded, and where to put a copy."""
     return (
         f"{name} of the data set {dataset!r} was found neither in the directory COEM_DATA "
         f"({os.environ.get('COEM_DATA') or 'not set'}) nor in the cache {cache_dir()}, and it has "

@@ -83,7 +83,7 @@ def noted(before: Before[Theta], journal: Journal[Theta]) -> Before[Theta]:
 
 
 def recalled(before: Before[Theta]) -> Journal[Theta]:
-    """Return the journal that a run had; raise ValueError if it is none."""
+    """Return the journal that a run had; raise ValueError if it is not valid."""
     try:
         notes, tables = before.notes, before.tables
         found = {name: Candidate(tables[name], *_merits(notes[name])) for name in tables}

@@ -68,8 +68,8 @@ def held_out(
             _fit_quietly(one, views[train], shown[train], weight)
             return _answers(one, views[test])
 
-        told, arrays = once(kept, f"{name}fold-{fold}", fit)
-        heard = Bunch(**told, shared_information_=arrays["shared"])
+        record, arrays = once(kept, f"{name}fold-{fold}", fit)
+        heard = Bunch(**record, shared_information_=arrays["shared"])
         rows.append(test)
         parts.append(arrays["log_proba"])
         folds.append(np.full(len(test), fold))

@@ -193,11 +193,11 @@ def _weights(
 
 
 def weigh(ballot: Ballot, found: Votes, answers: Sequence[Array]) -> tuple[Bunch, Bunch]:
-    """Return the settings of the pool, and what it says of the rows that were held out.
+    """Return the settings of the pool, and its predictions for the rows that were held out.
 
-    `answers` are those of the regression, fold by fold. What is said of a fold is by the settings
-    that the other folds give. A mixture is surer of rows that it was fitted to than of new ones, so
-    that each kind of rows has settings of its own.
+    `answers` are those of the regression, fold by fold. A fold is predicted with the settings that
+    the other folds give. A mixture is surer of rows that it was fitted to than of new ones, so that
+    each kind of rows has settings of its own.
     """
     n_classes = len(ballot.knowledge.classes)
     tests = [test for _, test in found.splits]

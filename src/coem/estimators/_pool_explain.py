@@ -29,13 +29,13 @@ def explained(
     weights = _within_the_floor(weights, votes[0], pairs)
     features = features_of(linear.scales, mixture.families_, views)
     found = []
-    for i, told in enumerate(mixture.explain_pairs(views, pairs)):
+    for i, explained in enumerate(mixture.explain_pairs(views, pairs)):
         best, second = pairs[i].tolist()
         of_mixture, of_linear = weights[i].tolist()
         bias = of_linear * linear.intercept + log_change
-        prior = of_mixture * told.prior + float(bias[best] - bias[second])
+        prior = of_mixture * explained.prior + float(bias[best] - bias[second])
         parts = {}
-        for name, part in told.views.items():
+        for name, part in explained.views.items():
             parts[name] = Bunch(
                 features=part.features,
                 contributions=of_mixture * part.contributions,
@@ -48,8 +48,8 @@ def explained(
         total = sum(float(np.sum(part.contributions)) + part.rest for part in parts.values())
         found.append(
             Bunch(
-                label=told.label,
-                against=told.against,
+                label=explained.label,
+                against=explained.against,
                 log_odds=prior + total,
                 prior=prior,
                 views=parts,

@@ -64,7 +64,7 @@ class SphereTask(Task[Concepts, StateT, SphereSummary], Generic[StateT]):
         self.rounds[run.index] = Records(self._record(*pair) for pair in pairs)
 
     def _record(self, record: Round, moves: Sequence[Move]) -> Bunch:
-        """Return what is told of a round."""
+        """Return the record of a round."""
         values = zip(self.names, record.log_likelihood, strict=True)
         return Bunch(
             round=record.round,

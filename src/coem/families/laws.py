@@ -251,10 +251,10 @@ def _emptiness(case: Case, rng: Rng) -> None:
     padded[~case.empty] = resp
     for stats in case.ways:
         _equal("stats with empty rows and without", stats(case.encoded, padded), stats(X, resp))
-    for who, alive in (("a component", np.arange(case.k) > 0), ("every component", [False])):
+    for what, alive in (("a component", np.arange(case.k) > 0), ("every component", [False])):
         for start in (None, case.theta):
             theta = case.estimate(resp * alive, start)
-            _finite(f"theta or log_prob if {who} has no rows", (theta, family.log_prob(X, theta)))
+            _finite(f"theta or log_prob if {what} has no rows", (theta, family.log_prob(X, theta)))
 
 
 def _sample(case: Case, rng: Rng) -> None:

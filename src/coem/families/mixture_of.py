@@ -180,7 +180,7 @@ class MixtureOf(Family[MixtureOfTheta, MixtureOfStats, Matrix]):
         return np.asarray(np.einsum("km,kmf->kf", weights, probs.reshape(*weights.shape, -1)))
 
     def terms(self, X: Matrix, theta: MixtureOfTheta) -> tuple[Array, Array, Array] | None:
-        """Return None: the log density is no sum over features, unless m is 1."""
+        """Return None: the log density is not a sum over features, unless m is 1."""
         return self.inner.terms(X, self._flat(theta)) if self.n_components == 1 else None
 
     # -- M step ------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def choices_for(
 
 
 def named_families(family: Named | dict[str, Named]) -> Named | dict[str, Named]:
-    """Return a `family` parameter with objects in the place of names, but for "auto"."""
+    """Return a `family` parameter with objects in the place of names, except "auto"."""
     if isinstance(family, dict):
         return {view: _object(own) for view, own in family.items()}
     return _object(family)

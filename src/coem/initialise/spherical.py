@@ -31,7 +31,7 @@ from coem.typing import CSR, Array, Matrix, Rng, is_sparse
 BEGINNINGS = 8
 FIRST_ROUNDS = 3  # for each beginning
 MORE_ROUNDS = 7  # for the best beginning
-CELLS = 1 << 26  # of the means of a view whose parameters are no dense table: 0.5 GB of sums
+CELLS = 1 << 26  # of the means of a view whose parameters are not a dense table: 0.5 GB of sums
 
 
 class Found(NamedTuple):
@@ -62,8 +62,8 @@ def spherical(model: Mixture, part: Partition) -> Callable[[Rng], Array]:
     seen = Partition(rows, part.empty, part.weight)
     distances = Distances([(X, squares_of(X)) for X in rows], part.empty)
     # A view that is empty in all rows must not change what is drawn.
-    told = [X for v, X in enumerate(rows) if part.empty is None or not part.empty[:, v].all()]
-    weight, order = part.row_weight(), by_content(told or rows)
+    drawn = [X for v, X in enumerate(rows) if part.empty is None or not part.empty[:, v].all()]
+    weight, order = part.row_weight(), by_content(drawn or rows)
     weights = [seen.view_weight(slot[0]) for slot in model.slots]
     weights = weights if len(weights) > 1 or len(rows) == 1 else [weight]
 

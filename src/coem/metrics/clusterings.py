@@ -293,7 +293,7 @@ def _classes_of(truth: Array, n_columns: int, classes: ArrayLike | None) -> Arra
     if len(found) != n_columns:
         raise ValueError(
             f"labels_true has {len(found)} different labels for {n_columns} columns of proba, and "
-            f"they are no column numbers; {fix}"
+            f"they are not column numbers; {fix}"
         )
     return found
 

@@ -256,14 +256,14 @@ def each_fit(run, plans, n_jobs):
 
     Convergence warnings are suppressed, because the comparison of the fits shows what they say.
     This is done here and not in `run`, because all threads share the filters of warnings. After
-    Ctrl-C, or once nobody asks for more results, the fits that are under way are called off.
+    Ctrl-C, or once the caller asks for no more results, running fits are called off.
     """
     flag = threads.Flag()
 
     def guarded(*plan):
         try:
             return flag.guard(partial(run, *plan))
-        except threads.Stopped:  # nobody waits for the result
+        except threads.Stopped:  # the result is not needed
             return None
 
     with warnings.catch_warnings():

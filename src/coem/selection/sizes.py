@@ -33,8 +33,8 @@ class Choice:
     best : int
         The smallest number whose shared information is at least 95 % of the largest.
     possible : tuple of int
-        The numbers that cannot be told apart from the chosen one, and itself: other rows and
-        starts could have led to them. They are consecutive numbers of the table.
+        The chosen number, and those that other rows or starts could have led to. They are
+        consecutive numbers of the table.
     table : list of records
         One per number that was tried: `k`, `shared` (information that two fits share, in bits:
         mean over all pairs of fits), `error` (its standard error, over the rows and the starts of
@@ -53,7 +53,7 @@ class Choice:
             return "fits share no more than chance with any number; the rows may have no groups"
         others = [str(k) for k in self.possible if k != self.best]
         sure = (
-            f"{enumerated(others)} cannot be told apart from it"
+            f"other rows or starts could also give {enumerated(others)}"
             if others
             else "no other number is in doubt"
         )
@@ -226,8 +226,8 @@ def _compare(model, X, size, plans, n_jobs, kept):
             labels = np.asarray(fitted.predict(X))
             return {"score": float(np.mean(scores))}, {"labels": labels}
 
-        told, arrays = once(kept, f"size-{size}-{number}", work)
-        return arrays["labels"], told["score"]
+        record, arrays = once(kept, f"size-{size}-{number}", work)
+        return arrays["labels"], record["score"]
 
     numbered = [(number, *plan) for number, plan in enumerate(plans)]
     labels, scores = zip(*each_fit(run, numbered, n_jobs), strict=True)
