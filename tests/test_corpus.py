@@ -203,7 +203,7 @@ def test_a_compressed_table_is_refused_before_it_is_unpacked(codec, coded, folde
     unpacked = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(stored.pa.ipc, "open_file", lambda *how: unpacked.append(how))
-        with pytest.raises(ValueError, match=r"table.arrow is no table \(it is compressed\); take"):
+        with pytest.raises(ValueError, match=r"is not a table \(it is compressed\); take"):
             read_all(folder)
     assert not unpacked
     assert pa.default_memory_pool().bytes_allocated() == before
@@ -220,7 +220,7 @@ def test_what_is_no_arrow_file_is_refused(size, folder):
     path = folder / "shard-000000" / TABLE
     path.write_bytes(path.read_bytes()[:size])
     seal(folder, TABLE, stored.StoredFile(size, stored.digest_of(path)))
-    with pytest.raises(ValueError, match=r"table.arrow is no table"):
+    with pytest.raises(ValueError, match=r"table.arrow is not a table"):
         read_all(folder)
 
 

@@ -136,7 +136,7 @@ class Shard:
         """Raise an error that names which file of a view was changed."""
         for name in names:
             check_file(self.folder / name, self.stored.files[name])
-        why = f"{error.__cause__ or error!s:.120}"  # without advice to those who make matrices
+        why = f"{error.__cause__ or error!s:.120}"  # without the advice for makers of matrices
         damaged(self.folder / names[0], f"does not fit other files of view {view.name!r} ({why})")
 
     def _array(self, name: str, shape: tuple[int | None, ...], dtypes: Any) -> Array:
@@ -148,7 +148,7 @@ def _is_part(name: str) -> bool:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return what changes if somebody writes to a file."""
+    """Return what changes if a file is written to."""
     info = os.stat(path)
     return info.st_ino, info.st_size, info.st_mtime_ns
 
@@ -220,8 +220,8 @@ class Corpus(RowStore):
         known = self.manifest.digest
         if not self.max_length:
             return known
-        told = f"{known} {sorted(self.max_length.items())}"
-        return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+        text = f"{known} {sorted(self.max_length.items())}"
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     # -- what the rows come from --
 

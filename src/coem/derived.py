@@ -125,9 +125,9 @@ class DerivedCorpus(Corpus):
     @property
     def digest(self) -> str:
         """A number that stands for all that the corpus holds, and the new view."""
-        told = f"{self.base.digest} {self.stamp}"
-        told += f" {sorted(self.max_length.items())}" if self.max_length else ""
-        return hashlib.blake2b(told.encode()).hexdigest()[:32]
+        text = f"{self.base.digest} {self.stamp}"
+        text += f" {sorted(self.max_length.items())}" if self.max_length else ""
+        return hashlib.blake2b(text.encode()).hexdigest()[:32]
 
     def some_views(self, names: Sequence[str]) -> Corpus:
         """Return the same rows in some views, in the given order."""

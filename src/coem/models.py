@@ -17,7 +17,9 @@ __all__ = ["Absent", "ModelFileError", "ModelInfo", "load", "read_info", "save"]
 
 
 def save(model, path, *, extra=None, fingerprint=None):
-    """Write a model to a file, whole or not at all, in place of what is there.
+    """Write a model to a file, and replace an existing file.
+
+    The file is written completely or not at all.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ def load(path, *, fill=None, trust_patterns=False):
         Load a `token_pattern` whatever it is. Otherwise only patterns are loaded that find words in
         a time proportional to the text: one kind of character after the other, the last of them
         repeated, such as ``[a-z]{3,}``. The same holds for an `ngram_range`, and n-grams of more
-        than 10 words or characters. Set it for a file of your own, or of somebody you trust.
+        than 10 words or characters. Set it for a file of your own, or of an author you trust.
 
     Returns
     -------
@@ -77,7 +79,8 @@ def load(path, *, fill=None, trust_patterns=False):
     Raises
     ------
     ModelFileError
-        If the file is no model, damaged, of a newer coem, or has a pattern that is not trusted.
+        If the file is not a model, is damaged, was saved by a newer coem, or has a pattern that is
+        not trusted.
     FileNotFoundError, PermissionError
         If there is no such file, or it may not be read.
     """

@@ -1,6 +1,6 @@
 """Sparse matrices as a user gives them: checked before SciPy or a kernel reads them.
 
-SciPy lets anybody replace the arrays of a matrix, and its compiled code trusts them. So this is the
+SciPy lets users replace the arrays of a matrix, and its compiled code trusts them. So this is the
 one place where a sparse matrix comes in. It looks at all indices once.
 """
 
@@ -192,7 +192,7 @@ def _integers(X: Any, name: str) -> Array:
 
 
 def _whole(array: Any, name: str) -> Array:
-    """Return integers as int64; raise if they are no integers or have no one dimension."""
+    """Return integers as int64; raise unless they are integers in one dimension."""
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
         kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
         raise ValueError(f"{name} must be an array of integers, not {kind}")

@@ -105,7 +105,7 @@ class Manifest:
 
     def as_json(self) -> bytes:
         """Return it as the file has it."""
-        told = {
+        content = {
             "format": FORMAT,
             "schema": SCHEMA,
             "views": [vars(view) for view in self.views],
@@ -117,7 +117,7 @@ class Manifest:
             ],
             "digest": self.digest,
         }
-        return (json.dumps(told, indent=1) + "\n").encode()
+        return (json.dumps(content, indent=1) + "\n").encode()
 
 
 def _as_pairs(files: Files) -> dict[str, Any]:
@@ -176,37 +176,37 @@ def read_manifest(folder: Path) -> Manifest:
         _check_regular(path)
         if path.stat().st_size > LARGEST:
             raise ValueError(f"it has more than {LARGEST:,} bytes")
-        told = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ValueError(f"{folder} is not a corpus; write one with `coem ingest`") from error
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(
             f"{folder} is not a corpus, or its {MANIFEST} is damaged ({error!s:.120}); {ADVICE}"
         ) from error
-    if not isinstance(told, dict) or told.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"{path} was not written by coem; write a corpus with `coem ingest`")
-    if told.get("schema") != SCHEMA:
+    if content.get("schema") != SCHEMA:
         raise ValueError(f"{folder} is a corpus of another version of coem; ingest it again")
     try:
-        manifest = _manifest(told)
-        _need(told.get("digest") == manifest.digest, "the digest")
+        manifest = _manifest(content)
+        _need(content.get("digest") == manifest.digest, "the digest")
         return manifest
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged: {error!s:.120}; {ADVICE}") from error
 
 
-def _manifest(told: Mapping[str, Any]) -> Manifest:
-    views = tuple(_view(view) for view in _list(told["views"], MOST_VIEWS))
+def _manifest(content: Mapping[str, Any]) -> Manifest:
+    views = tuple(_view(view) for view in _list(content["views"], MOST_VIEWS))
     _need(len({view.name for view in views}) == len(views), "two views of one name")
     names = {*array_names(views), TABLE}
-    shards = tuple(_shard(shard, names) for shard in _list(told["shards"], MOST_ROWS))
+    shards = tuple(_shard(shard, names) for shard in _list(content["shards"], MOST_ROWS))
     _need(sum(shard.n_rows for shard in shards) <= MOST_ROWS, "the number of rows")
-    columns = told["columns"]
+    columns = content["columns"]
     texts = isinstance(columns, dict) and all(isinstance(v, str | None) for v in columns.values())
     _need(texts and set(columns) <= {"id", "label"}, "columns")
-    ingests = _list(told["ingests"], MOST_ROWS)
+    ingests = _list(content["ingests"], MOST_ROWS)
     _need(all(isinstance(one, dict) for one in ingests), "ingests")
-    files = _files(told["files"], {READER})
+    files = _files(content["files"], {READER})
     return Manifest(views, shards, files, dict(columns), tuple(ingests))
 
 
@@ -220,27 +220,27 @@ def _list(value: Any, most: int) -> list[Any]:
     return list(value)
 
 
-def _view(told: Any) -> StoredView:
-    _need(isinstance(told, dict) and set(told) == {"name", "width", "sparse", "dtype"}, "view")
-    name, width = told["name"], told["width"]
+def _view(value: Any) -> StoredView:
+    _need(isinstance(value, dict) and set(value) == {"name", "width", "sparse", "dtype"}, "view")
+    name, width = value["name"], value["width"]
     _need(isinstance(name, str) and bool(name), "name of a view")
     _need(type(width) is int and 0 < width < 1 << 31, "width of a view")
-    _need(isinstance(told["sparse"], bool) and told["dtype"] in DTYPES, "kind of a view")
-    return StoredView(name, width, told["sparse"], told["dtype"])
+    _need(isinstance(value["sparse"], bool) and value["dtype"] in DTYPES, "kind of a view")
+    return StoredView(name, width, value["sparse"], value["dtype"])
 
 
-def _shard(told: Any, names: set[str]) -> StoredShard:
-    _need(isinstance(told, dict) and set(told) == {"n_rows", "files"}, "shard")
-    n_rows = told["n_rows"]
+def _shard(value: Any, names: set[str]) -> StoredShard:
+    _need(isinstance(value, dict) and set(value) == {"n_rows", "files"}, "shard")
+    n_rows = value["n_rows"]
     _need(type(n_rows) is int and 0 < n_rows <= MOST_ROWS, "number of rows")
-    files = _files(told["files"], names)
+    files = _files(value["files"], names)
     _need(names - {TABLE} <= set(files), "files of a shard")
     return StoredShard(n_rows, files)
 
 
-def _files(told: Any, names: set[str]) -> Files:
-    _need(isinstance(told, dict) and set(told) <= names, "files")
-    return {name: stored_file(pair) for name, pair in told.items()}
+def _files(value: Any, names: set[str]) -> Files:
+    _need(isinstance(value, dict) and set(value) <= names, "files")
+    return {name: stored_file(pair) for name, pair in value.items()}
 
 
 def stored_file(pair: Any) -> StoredFile:
@@ -305,8 +305,8 @@ def map_array(path: Path, known: StoredFile, shape: tuple[int | None, ...], dtyp
             _need(version == (1, 0), "version")
             found, fortran, dtype = npy.read_array_header_1_0(file)
             place = file.tell()
-    except Exception as error:  # whatever the bytes of a stranger make NumPy say
-        damaged(path, f"is no array ({error!s:.120})")
+    except Exception as error:  # NumPy can raise anything for bytes from a stranger
+        damaged(path, f"is not an array ({error!s:.120})")
     fits = len(found) == len(shape) and all(
         type(n) is int and n >= 0 and want in (None, n)
         for n, want in zip(found, shape, strict=True)
@@ -336,7 +336,7 @@ def map_table(path: Path, known: StoredFile, n_rows: int) -> Any:
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOMEM:
             raise MemoryError(f"there is no room to map {path} ({error})") from error
-        damaged(path, f"is no table ({error!s:.120})")
+        damaged(path, f"is not a table ({error!s:.120})")
     if table.num_rows != n_rows:
         damaged(path, f"has {table.num_rows:,} rows and not {n_rows:,}")
     return table

@@ -289,7 +289,7 @@ def as_views(X: Any, *, what: str = "X") -> Views:
 
 
 def _still_sound(views: Views, what: str) -> Views:
-    """Return views that are checked but for what a user may have done to their matrices since."""
+    """Check views again and return them: a user may have changed their matrices since."""
     sparse = {name: matrix for name, matrix in views.items() if is_sparse(matrix)}
     sound = {name: sound_csr(X, f"{what}, view {name!r}: ") for name, X in sparse.items()}
     same = all(sound[name] is matrix for name, matrix in sparse.items())
