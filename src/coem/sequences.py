@@ -96,8 +96,8 @@ def _stacked(parts: Sequence[Any], where: str) -> Any:
             )
         if _columns(part) != columns:
             raise ValueError(
-                f"sequence {s}{where}: its columns are {_told(_columns(part))}, and those of the "
-                f"first sequence are {_told(columns)}; give all of them the same names and order"
+                f"sequence {s}{where}: its columns are {_listed(_columns(part))}, and those of the "
+                f"first sequence are {_listed(columns)}; give all of them the same names and order"
             )
     if not any(map(sp.issparse, found)):
         return np.concatenate(found)
@@ -132,7 +132,7 @@ def _columns(part: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
-def _told(columns: list[Any] | None) -> str:
+def _listed(columns: list[Any] | None) -> str:
     return "without names" if columns is None else str(columns)
 
 

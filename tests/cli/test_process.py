@@ -210,7 +210,7 @@ class Signals:
 def test_a_signal_that_python_drops_makes_nobody_deaf(monkeypatch):
     dropped = []
     monkeypatch.setattr(sys, "unraisablehook", lambda about: dropped.append(about.exc_type))
-    with _process.stopping_when_told():
+    with _process.stopping_on_signals():
         Signals()
         assert dropped == [_process.Terminated]
         for number in _process.ENDING:
@@ -222,7 +222,7 @@ def test_a_signal_that_python_drops_makes_nobody_deaf(monkeypatch):
 
 
 def stop_twice(cleaned):
-    with _process.stopping_when_told():
+    with _process.stopping_on_signals():
         try:
             signal.raise_signal(signal.SIGTERM)
         finally:

@@ -108,12 +108,12 @@ def _topics(run: Path, run_json: Any, saved: Any, documents: Any, views: Any) ->
 
 def _segments(run: Path, run_json: Any, saved: Any, documents: Any, views: Any) -> dict[str, Any]:
     """Return what a run of coem segment says."""
-    from coem.recipes.segmenting_parts import told_in_parts
+    from coem.recipes.segmenting_parts import fields_in_parts
     from coem.recipes.segments_told import segment_files, segment_story
 
     if documents.in_parts:
         given = saved.model, saved.reader, documents, saved.paragraphs, run_json["arguments"]
-        return told_in_parts(*given, naming=saved.naming or None)
+        return fields_in_parts(*given, naming=saved.naming or None)
     about = saved.model, views, saved.reader, documents, run_json["arguments"]
     story, cuts = segment_story(*about, naming=saved.naming or None)
     return segment_files(story, cuts, documents, views, saved.reader)

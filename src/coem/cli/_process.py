@@ -73,7 +73,7 @@ def spare_addresses() -> None:
 
 
 @contextmanager
-def stopping_when_told() -> Iterator[None]:
+def stopping_on_signals() -> Iterator[None]:
     """Let signals that end a process be an exception, so that nothing half written is left.
 
     One that is ignored stays so: nohup means it.

@@ -18,7 +18,7 @@ from coem.cli._process import (
     go_on,
     open_streams,
     spare_addresses,
-    stopping_when_told,
+    stopping_on_signals,
     written,
 )
 from coem.cli._talk import PLACE, harmless, in_options
@@ -96,7 +96,7 @@ class Verbs(click.Group):
     def invoke(self, context: click.Context) -> Any:
         """Run a verb; print an error that the user can fix in one sentence, without a traceback."""
         try:
-            with stopping_when_told():
+            with stopping_on_signals():
                 return super().invoke(context)
         except click.ClickException as error:
             error.message = harmless(error.message)

@@ -46,7 +46,7 @@ def command(out: Path, quiet: bool, as_json: bool) -> None:
     found = _cluster(options, talk)
     chapters = labels_of(found.documents, options["label"]).astype(str)
     figures = {**_scores(found, chapters), **_few_labels(found.views, chapters, options["seed"])}
-    talk.result(_told(figures, options), figures)
+    talk.result(_printed(figures, options), figures)
 
 
 def _write_table(file: Path) -> dict[str, list[Any]]:
@@ -133,7 +133,7 @@ def shown(options: dict[str, Any]) -> str:
     )
 
 
-def _told(figures: dict[str, Any], options: dict[str, Any]) -> str:
+def _printed(figures: dict[str, Any], options: dict[str, Any]) -> str:
     from coem.recipes.run_file import REPORT
 
     scores = [

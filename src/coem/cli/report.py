@@ -90,12 +90,12 @@ def _write_segments(
     run_json: dict[str, Any], saved: Any, documents: Any, views: Any, n_examples: int, target: Path
 ) -> None:
     """Write the page about a run of coem segment."""
-    from coem.recipes.segmenting_parts import told_in_parts
+    from coem.recipes.segmenting_parts import fields_in_parts
     from coem.recipes.segments_told import page_of, segment_story
 
     if documents.in_parts:
         about = saved.model, saved.reader, documents, saved.paragraphs, run_json["arguments"]
-        found = told_in_parts(*about, n_examples=n_examples, naming=saved.naming or None)
+        found = fields_in_parts(*about, n_examples=n_examples, naming=saved.naming or None)
         found["page"](found["story"], target)
         return
     about = saved.model, views, saved.reader, documents

@@ -23,7 +23,7 @@ from coem.recipes.defaults import (
 from coem.recipes.listener import Listener
 from coem.recipes.paragraphs import TEXT, check_cut, cut, text_columns
 from coem.recipes.result import Job, Result, begin
-from coem.recipes.segmenting_parts import cut_to_files, stored, told_in_parts
+from coem.recipes.segmenting_parts import cut_to_files, fields_in_parts, stored
 from coem.recipes.segments_told import segment_files, segment_story
 from coem.recipes.views import check_size, n_filled, n_jobs, said_stop_words, text_views
 from coem.segments import topic_chain, usual_topics
@@ -130,7 +130,7 @@ def _in_parts(job: Job, how: dict[str, Any]) -> Result:
 
         def retell(naming: Any) -> dict[str, Any]:
             about = model, reader, documents, how, job.settings
-            fields = told_in_parts(*about, naming=naming)
+            fields = fields_in_parts(*about, naming=naming)
             n_segments = fields.pop("n_segments")
             figures = _figures(fields["story"], n_segments, model, cutting.lengths, cutting.ways)
             return {"figures": figures, **fields}

@@ -145,7 +145,7 @@ def all_segments(
     return AllSegments(Assignments(id=ids, **joined), more, segments, n_segments, lengths)
 
 
-def told_in_parts(
+def fields_in_parts(
     model: Any,
     reader: Any,
     documents: Documents,
