@@ -29,6 +29,7 @@ from coem.kernels.sparse_tables import SparseTable
 from coem.protocols import Clock
 from coem.records import watch
 from tests.laws.test_latent_laws import CASES, ROUNDS, close, fit_on_one_engine
+from tests.test_interrupts import when_freed
 
 distributed = pytest.importorskip("distributed", reason="needs coem[dask]")
 dask = pytest.importorskip("dask", reason="needs coem[dask]")
@@ -414,6 +415,10 @@ def elsewhere(shared):
     return pickle.loads(pickle.dumps(shared))
 
 
+def reference():
+    return elsewhere(SharedParcel(small_table()))
+
+
 @needs_memory
 @pytest.mark.parametrize("array", [small_table(), np.arange(6000.0).reshape(2, 3000)])
 def test_shared_arrays_are_the_same_elsewhere(array):
@@ -437,6 +442,23 @@ def test_shared_arrays_are_the_same_elsewhere(array):
     del found, third
     gc.collect()
     assert shared_memory() == []
+
+
+@needs_memory
+@pytest.mark.parametrize(
+    "make", [lambda: SharedParcel(small_table()), reference], ids=["parcel", "reference"]
+)
+def test_ctrl_c_while_shared_memory_is_freed_is_heard_and_leaves_none(make):
+    last, shared = {1}, make()
+    asked = when_freed(last)
+    pickle.dumps(shared)
+    before = len(shared_memory())
+    held = [shared, last]  # which are freed from the end
+    del shared, last
+    with pytest.raises(KeyboardInterrupt):
+        held.clear()
+    assert asked() is None
+    assert len(shared_memory()) < before
 
 
 @needs_memory
@@ -835,6 +857,8 @@ def test_a_scheduler_that_ends_is_named_and_the_checkpoint_is_of_use(client, eng
     same_bits(model.set_params(engine=engine).fit(BOTH), whole)
 
 
+# It may come while Dask frees an object, where Python drops the exception with a warning.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_leaves_nothing_behind(client, engine):
     model = MixtureClusterer(**FIT | {"max_iter": 10_000}, engine=engine)
     timer = threading.Timer(1.5, signal.raise_signal, (signal.SIGINT,))

@@ -11,10 +11,10 @@ import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from secrets import token_bytes
 from threading import Lock
 from typing import Any, Generic
-from weakref import finalize
 
 import numpy as np
 
@@ -33,6 +33,15 @@ class NotSharedError(Exception):
     """A process cannot reach the memory of another one."""
 
 
+class HeldFile(FileIO):
+    """A file that is closed when nobody has it any more, without a warning.
+
+    No function of Python may do that: Ctrl-C would be lost in it, and the file would stay open.
+    """
+
+    __del__ = FileIO.close
+
+
 class SharedParcel(Parcel[Value]):
     """A parcel that becomes a `Reference` where it is unpickled, if there is room for that.
 
@@ -43,6 +52,7 @@ class SharedParcel(Parcel[Value]):
         super().__init__(value)
         self._lock = Lock()
         self._where: tuple[Any, ...] | None = None
+        self._file: HeldFile | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle where the arrays are, and not what is in them."""
@@ -57,21 +67,14 @@ class SharedParcel(Parcel[Value]):
         skeleton, arrays = pack(self.value)
         places, size = _laid_out(arrays)
         token = token_bytes(16)
-        file = os.fdopen(os.memfd_create("coem-arrays"), "wb")
-        try:
-            for place, array in zip(places, arrays, strict=True):
-                cells = np.ascontiguousarray(array.T if place.by_columns else array)
-                file.seek(place.begin)
-                file.write(cells.reshape(-1).view(np.uint8).data)
-            file.truncate(size)  # spare cells are zero
-            file.seek(size)
-            file.write(token)
-            file.flush()
-        except BaseException:
-            file.close()
-            raise
-        finalize(self, file.close)
-        return _path_of(file.fileno()), token, skeleton, places, size
+        file = HeldFile(os.memfd_create("coem-arrays"), "wb")
+        for place, array in zip(places, arrays, strict=True):
+            cells = np.ascontiguousarray(array.T if place.by_columns else array)
+            _write(file, cells.reshape(-1).view(np.uint8).data, place.begin)
+        file.truncate(size)  # spare cells are zero
+        _write(file, token, size)
+        self._file = file
+        return _path_of(file), token, skeleton, places, size
 
 
 def parcel(value: Value, shares: bool) -> Parcel[Value]:
@@ -128,11 +131,10 @@ class Reference(Generic[Value]):
         self._path, self._about = path, (token, skeleton, places, size)
         self._memory: mmap.mmap | None = None
         with suppress(OSError, ValueError):
-            number = _opened(path, token, size)
-            finalize(self, os.close, number)
-            self._path = _path_of(number)
+            self._file = _opened(path, token, size)
+            self._path = _path_of(self._file)
             how = {"flags": mmap.MAP_SHARED | POPULATE, "prot": mmap.PROT_READ}
-            self._memory = mmap.mmap(number, size, **how)
+            self._memory = mmap.mmap(self._file.fileno(), size, **how)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle where this process has the memory open."""
@@ -166,20 +168,28 @@ def _laid_out(arrays: Sequence[Array]) -> tuple[list[Place], int]:
     return places, end
 
 
-def _path_of(number: int) -> str:
+def _write(file: FileIO, data: Any, at: int) -> None:
+    """Write bytes at a place; the system writes 2 GB at most at a time."""
+    file.seek(at)
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def _path_of(file: FileIO) -> str:
     """Return where other processes find an open file of this one."""
-    return f"{HERE.format(os.getpid())}/{number}"
+    return f"{HERE.format(os.getpid())}/{file.fileno()}"
 
 
-def _opened(path: str, token: bytes, size: int) -> int:
+def _opened(path: str, token: bytes, size: int) -> HeldFile:
     """Open memory of another process; raise unless it is what is looked for."""
-    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        about = os.fstat(number)
-        is_like_it = stat.S_ISREG(about.st_mode) and about.st_size == size + len(token)
-        if not is_like_it or os.pread(number, len(token), size) != token:
-            raise ValueError(f"{path} is another file")
-    except BaseException:
-        os.close(number)
-        raise
-    return number
+    file = HeldFile(path, "rb", opener=_without_waiting)
+    about = os.fstat(file.fileno())
+    is_like_it = stat.S_ISREG(about.st_mode) and about.st_size == size + len(token)
+    if not is_like_it or os.pread(file.fileno(), len(token), size) != token:
+        raise ValueError(f"{path} is another file")
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
