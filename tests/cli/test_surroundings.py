@@ -101,7 +101,8 @@ def test_a_run_that_is_stopped_leaves_nothing(sent, code, table):
         text=True,
     ) as process:
         try:
-            process.stderr.readline()  # it has begun
+            # The fits come after this line, and nothing else is said until the signal.
+            assert any("views: " in line for line in iter(process.stderr.readline, ""))
             process.send_signal(sent)
             _, told = process.communicate(timeout=60)
         finally:
