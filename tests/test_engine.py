@@ -3,12 +3,13 @@
 import os
 import pickle
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from contextvars import copy_context
 from functools import partial
-from threading import Barrier, BrokenBarrierError, Event
+from threading import Barrier, Event
 
 import numpy as np
 import pytest
@@ -120,21 +121,24 @@ def test_blas_has_its_threads_back_after_ctrl_c_at_the_end(before, monkeypatch):
 def test_an_engine_inside_another_has_its_own_threads(n_jobs):
     outer, inner = LocalEngine(n_jobs), LocalEngine(4 - n_jobs)
     with outer, inner:
-        assert n_threads(outer) == n_jobs
-        assert n_threads(inner) == 4 - n_jobs
-        assert n_threads(LocalEngine(2)) == 1, "nobody has entered it"
+        assert n_threads(outer, n_jobs) == n_jobs
+        assert n_threads(inner, 4 - n_jobs) == 4 - n_jobs
+        assert n_threads(LocalEngine(2), 1) == 1, "nobody has entered it"
 
 
-def n_threads(engine):
-    """Return how many threads work for an engine that may have 3 of them."""
-    meeting = Barrier(3)
+def n_threads(engine, at_least):
+    """Return how many threads work for an engine, after waiting for some of them to come."""
+    met, seen = Event(), set()
 
     def work(item):
-        with suppress(BrokenBarrierError):
-            meeting.wait(0.5)
-        return threading.get_ident()
+        seen.add(threading.get_ident())
+        if len(seen) >= at_least:
+            met.set()
+        assert met.wait(60)
+        time.sleep(0.01)  # one thread too many would come meanwhile
 
-    return len(set(engine.map(work, range(3))))
+    engine.map(work, range(9))
+    return len(seen)
 
 
 def test_an_engine_can_be_left_in_another_thread(before):
@@ -148,7 +152,7 @@ def test_an_engine_can_be_left_in_another_thread(before):
     for work in (engine.map, threads.spread):
         assert context.run(work, str, range(9)) == [*"012345678"]
     with engine:
-        assert n_threads(engine) == 3
+        assert n_threads(engine, 3) == 3
     assert blas_threads() == before
 
 
