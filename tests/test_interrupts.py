@@ -69,7 +69,8 @@ class Steps:
 
     @property
     def of_helpers(self):
-        return sum(n for thread, n in self.count.items() if thread is not MAIN)
+        own = [*self.count.items()]  # at once: another thread may begin meanwhile
+        return sum(n for thread, n in own if thread is not MAIN)
 
 
 @pytest.fixture(scope="module")
