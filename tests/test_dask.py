@@ -785,6 +785,20 @@ def test_handlers_of_signals_are_put_back_if_another_thread_fits_longer(engine):
     thread.join()
 
 
+def test_ctrl_c_is_heard_if_engines_are_left_in_another_order(client):
+    before = signal.getsignal(signal.SIGINT)
+    first, second = DaskEngine(client), DaskEngine(client)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        second.__exit__(None, None, None)
+    assert signal.getsignal(signal.SIGINT) == before
+
+
 class Stop(Exception):
     pass
 

@@ -365,12 +365,12 @@ def test_a_disk_that_has_no_room_for_the_lock_is_an_error(stopped, tmp_path, mon
         stop_at(call, folder, 4, monkeypatch)
     before = {path.name: path.read_bytes() for path in folder.glob("*.zip")}
 
-    class Full(_lock.LockFile):
+    class Full(_lock.HeldFile):
         def write(self, data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
-        patched.setattr(_lock, "LockFile", Full)
+        patched.setattr(_lock, "HeldFile", Full)
         with pytest.raises(OSError, match=r"No space left on device: '.*state.\.coem-lock'"):
             call(folder, 1)
     assert folder.exists() == stopped

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from coem.engine._dask_shared import CAN_SHARE, NotSharedError
-from coem.engine._dask_signals import Signals
+from coem.engine._dask_signals import signals
 from coem.kernels import threads
 
 BEAT = 0.5  # seconds between two looks at work that is under way
@@ -35,7 +35,6 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self.client = client
-        self.signals = Signals()
 
     def workers(self) -> list[str]:
         """Return the address of each worker, once for each of its threads.
@@ -119,7 +118,7 @@ class Cluster:
 
         with self._reaching(lambda: future.status == "error"):
             while True:
-                self.signals.heed()
+                signals.heed()
                 try:
                     with self.client.as_current():  # it need not be the default client
                         wait([future], timeout=BEAT)

@@ -19,6 +19,7 @@ from typing import Any, Generic
 import numpy as np
 
 from coem.engine._dask_parcels import Parcel, Value, has_only_columns, pack, unpack
+from coem.held_file import HeldFile
 from coem.kernels.counts import table_in
 from coem.kernels.summing import LANES
 from coem.typing import Array
@@ -31,15 +32,6 @@ LINE = 64  # bytes of a line of a cache, where an array begins
 
 class NotSharedError(Exception):
     """A process cannot reach the memory of another one."""
-
-
-class HeldFile(FileIO):
-    """A file that is closed when nobody has it any more, without a warning.
-
-    No function of Python may do that: Ctrl-C would be lost in it, and the file would stay open.
-    """
-
-    __del__ = FileIO.close
 
 
 class SharedParcel(Parcel[Value]):

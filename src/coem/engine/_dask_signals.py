@@ -16,7 +16,8 @@ NUMBERS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasatt
 class Signals:
     """The handlers of signals during a fit: what they raise is remembered until it is heeded.
 
-    Handlers belong to the main thread. In another thread nothing is done.
+    Handlers belong to the main thread. In another thread nothing is done. There is one object for
+    all engines, which may be left in any order.
     """
 
     def __init__(self) -> None:
@@ -70,3 +71,6 @@ class Signals:
         except BaseException as error:
             self._raised = error
             raise
+
+
+signals = Signals()

@@ -15,6 +15,7 @@ from coem.engine._dask_cluster import Cluster, release, resumed
 from coem.engine._dask_data import Placed, even_cuts, n_parts_of
 from coem.engine._dask_parcels import Parcel
 from coem.engine._dask_session import DaskSession
+from coem.engine._dask_signals import signals
 from coem.engine._dask_tasks import call, forget
 from coem.engine.local import LocalEngine
 from coem.engine.sessions import WholeSession
@@ -89,7 +90,7 @@ class DaskEngine:
         """Start the threads of this process; raise unless the cluster can be reached."""
         self._cluster.check_running()
         self._here.__enter__()
-        self._cluster.signals.listen()
+        signals.listen()
         with self._lock:
             self._n_entered += 1
         return self
@@ -97,7 +98,7 @@ class DaskEngine:
     def __exit__(self, *exception: object) -> None:
         """Stop the threads, and free what the workers hold for this engine."""
         for error in exception[1:2]:
-            self._cluster.signals.forget(error)  # this engine may be held, and fit again
+            signals.forget(error)  # this engine may be held, and fit again
         with self._lock:
             self._n_entered -= 1
             last = self._n_entered == 0
@@ -112,7 +113,7 @@ class DaskEngine:
                 data.release()
             self._sweep()
         finally:
-            self._cluster.signals.leave()
+            signals.leave()
             self._here.__exit__(*exception)
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:

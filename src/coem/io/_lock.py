@@ -9,6 +9,8 @@ from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 
+from coem.held_file import HeldFile
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -38,15 +40,6 @@ def lock(file: int | FileIO) -> bool:
     except OSError:  # some file systems have no locks, or none of folders
         return False
     return True
-
-
-class LockFile(FileIO):
-    """A file that is closed without a warning once no object refers to it.
-
-    No function of Python may do that: Ctrl-C would be lost in it.
-    """
-
-    __del__ = FileIO.close
 
 
 class FolderLock:
@@ -129,7 +122,7 @@ class FolderLock:
             if self.path.is_symlink() or (self.path.exists() and not self.path.is_file()):
                 raise self._strange() from error
             raise
-        file = LockFile(handle, "r+")
+        file = HeldFile(handle, "r+")
         info = os.fstat(handle)
         if stat.S_ISREG(info.st_mode) and info.st_nlink < 2:  # none if it was just removed
             return file
