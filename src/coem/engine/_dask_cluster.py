@@ -107,7 +107,11 @@ class Cluster:
         return futures
 
     def fetch(self, future: Any, fragile: Sequence[Any] = ()) -> Any:
-        """Return the value in the parcel of a future, when it is there.
+        """Return the value in the parcel of a future, as `fetch_all` does."""
+        return self.fetch_all([future], fragile)[0]
+
+    def fetch_all(self, futures: Sequence[Any], fragile: Sequence[Any] = ()) -> list[Any]:
+        """Return the values in the parcels of futures, when all are there.
 
         Raises
         ------
@@ -116,12 +120,12 @@ class Cluster:
         """
         from distributed import KilledWorker, wait
 
-        with self._reaching(lambda: future.status == "error"):
+        with self._reaching(lambda: any(future.status == "error" for future in futures)):
             while True:
                 signals.heed()
                 try:
                     with self.client.as_current():  # it need not be the default client
-                        wait([future], timeout=BEAT)
+                        wait(futures, timeout=BEAT)
                     break
                 except TimeoutError as error:  # look, and listen to Ctrl-C
                     # Dask's frames and the error hold each other, and all frames below them: what
@@ -132,13 +136,13 @@ class Cluster:
                 if any(other.status in GONE for other in fragile):
                     raise Lost
             try:
-                (parcel,) = self.client.gather([future], direct=self._direct)
-                return parcel.value
+                parcels = self.client.gather([*futures], direct=self._direct)
+                return [parcel.value for parcel in parcels]
             except NotSharedError:
                 self.shares = False
                 raise Lost from None
             except KilledWorker as error:  # a task was at work on several workers that were lost
-                self.client.retry([future])
+                self.client.retry([future for future in futures if future.status == "error"])
                 raise Lost from error
 
     def cancel(self, futures: Iterable[Any]) -> None:

@@ -103,7 +103,8 @@ class DaskSession(Generic[Part, Theta, State, SummaryOut, Sum]):
             for height, level in enumerate(levels, 1):  # sums go first: they free memory
                 pairs = [[futures[pair[side]] for pair in level] for side in (0, 1)]
                 futures += self._cluster.start(add, *pairs, priority=height, shares=shares)
-            sums: list[Sums] = [self._cluster.fetch(futures[i], self._fragile()) for i in wanted]
+            last = [futures[i] for i in wanted]
+            sums: list[Sums] = self._cluster.fetch_all(last, self._fragile())
             release(futures)
             return reduce(added, sums)
         except BaseException:
