@@ -72,6 +72,18 @@ def model(collection):
 # -- in a browser -------------------------------------------------------------------------------
 
 
+def wait_until(page, expression, arg=None):
+    """Wait until an expression is true on a page.
+
+    Playwright would look again by `eval`, which the policy of the page forbids.
+    """
+    for _ in range(600):
+        if page.evaluate(expression, arg):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"not true in 30 seconds: {expression}")
+
+
 class Watched:
     """A page, with all that it complains of or asks for."""
 
@@ -91,7 +103,7 @@ class Watched:
     def search(self, query):
         """Search, and wait for the answer."""
         self.page.fill("#query", query)
-        self.page.wait_for_function("query => coem.query === query", arg=query)
+        wait_until(self.page, "query => coem.query === query", query)
         self.page.evaluate("coem.allTexts()")
 
 

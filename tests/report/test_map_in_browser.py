@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from coem.report import tell, write_report
-from tests.report.conftest import Watched
+from tests.report.conftest import Watched, wait_until
 
 pytestmark = pytest.mark.slow  # what is tested is the script of the page
 
@@ -108,7 +108,7 @@ def test_the_legend_filters_by_groups_and_joins_the_search(page, story):
     assert button.get_attribute("aria-pressed") == "true"
     assert shown(page) == own
     page.fill("#query", "doc 1")
-    page.wait_for_function("() => coem.query === 'doc 1'")
+    wait_until(page, "() => coem.query === 'doc 1'")
     assert set(shown(page)) < set(own)
     page.click("#all")  # takes all filters away, those of the map, too
     assert len(shown(page)) == N

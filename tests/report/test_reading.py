@@ -11,7 +11,7 @@ import pytest
 
 from coem.report import tell, write_report
 from coem.report.index import words_of
-from tests.report.conftest import HOSTILE, Watched
+from tests.report.conftest import HOSTILE, Watched, wait_until
 
 pytestmark = pytest.mark.slow  # what is tested is the script of the page
 
@@ -46,7 +46,7 @@ def fresh(deep):
 def found(page, query):
     """Return the documents that a search finds."""
     page.fill("#query", query)
-    page.wait_for_function("query => coem.query === query", arg=query)
+    wait_until(page, "query => coem.query === query", query)
     return page.evaluate("[...coem.shown.keys()].filter(i => coem.shown[i])")
 
 
@@ -124,7 +124,7 @@ def test_a_document_opens_with_its_whole_text(fresh, how):
     button = page.locator("#table .open").first
     button.click() if how == "click" else button.press("Enter")
     dialog = page.locator("#reader")
-    page.wait_for_function("document.getElementById('reader-text').textContent.includes('needle7')")
+    wait_until(page, "document.getElementById('reader-text').textContent.includes('needle7')")
     assert dialog.is_visible()
     text = page.locator("#reader-text").evaluate("node => node.textContent")
     assert text == named["texts"][7].strip().replace("\ud800", "\ufffd").replace("\x00", "\ufffd")
@@ -137,14 +137,14 @@ def test_marked_words_are_those_that_tell_the_group(fresh):
     page = fresh[0].page
     page.evaluate("coem.open(20)")
     page.select_option("#reader-view", label="body")
-    page.wait_for_function("document.querySelectorAll('#reader-text mark.for').length > 0")
+    wait_until(page, "document.querySelectorAll('#reader-text mark.for').length > 0")
     words = set(page.locator("#reader-text mark.for").all_inner_texts())
     own = set(["star", "orbit", "moon", "comet", "sky"])
     assert words
     assert words <= own
     assert page.locator("#reader-title mark").count() == 0
     page.select_option("#reader-view", label="title")
-    page.wait_for_function("document.querySelectorAll('#reader-title mark').length > 0")
+    wait_until(page, "document.querySelectorAll('#reader-title mark').length > 0")
     assert page.locator("#reader-text mark").count() == 0
     page.click("#reader-close")
 
@@ -168,14 +168,17 @@ def test_hostile_documents_can_be_read(watched):
     for i, document in enumerate(HOSTILE):
         page.evaluate("i => coem.open(i)", 5 + i)
         start = document.strip()[:12]
-        page.wait_for_function(
+        wait_until(
+            page,
             "id => document.querySelector('#reader dd').textContent === id",
             arg=f"doc {5 + i}",
         )
         page.evaluate("coem.text(0)")
         if start.isascii() and start:
-            page.wait_for_function(
-                "s => document.getElementById('reader-text').textContent.startsWith(s)", arg=start
+            wait_until(
+                page,
+                "s => document.getElementById('reader-text').textContent.startsWith(s)",
+                arg=start,
             )
     assert page.locator("#reader img, #reader script").count() == 0
 
